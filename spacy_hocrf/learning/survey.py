@@ -128,7 +128,15 @@ def histories_of(segmentations: Iterable[NDArray[np.int32]]) -> Iterator[list[in
     segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each document.
     """
     for segments in segmentations:
-        yield from _histories(segments.tolist())
+        labels, at = list[int](), -1
+        for start, end, label in segments.tolist():
+            if labels and start != at:
+                yield labels
+                labels = []
+            labels.append(label)
+            at = end
+        if labels:
+            yield labels
 
 
 def _named(structure: Structure) -> Iterator[LabelPattern]:
@@ -148,17 +156,3 @@ def _named(structure: Structure) -> Iterator[LabelPattern]:
                 text = ModelErrors.H325.format(pattern=[*names], label=label, before=before)
                 raise ValueError(text)
         yield from parts_of(pattern)
-
-
-def _histories(segments: Iterable[tuple[int, int, int]]) -> Iterator[list[int]]:
-    """Yield the labels of each run of adjacent segments of one document."""
-    labels: list[int] = []
-    at = -1
-    for start, end, label in segments:
-        if labels and start != at:
-            yield labels
-            labels = []
-        labels.append(label)
-        at = end
-    if labels:
-        yield labels

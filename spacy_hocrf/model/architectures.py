@@ -24,10 +24,9 @@ from spacy_hocrf.model.errors import ModelErrors
 from spacy_hocrf.model.heads import gradient_of_rows
 from spacy_hocrf.model.pattern_choice import (
     COUNTS,
-    MAX_COUNT,
+    check_counts,
     checked_order,
     checked_patterns,
-    is_count,
 )
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
@@ -108,7 +107,8 @@ def build_high_order_crf(
         templates, vectors = _for_single_tokens(templates), _of_tokens(vectors)
         parts = ["tokens"]
     _check_segments(outside, max_length)
-    chosen = _checked_counts(min_count, patterns, min_pattern_count)
+    check_counts("min_count", min_count, [min_count], least=1)
+    chosen = checked_patterns(patterns, min_pattern_count)
     dense, encoder = checked_scores(scores, vectors), None
     if tok2vec is not None:
         from spacy_hocrf.model.neural import encoder_with_heads
@@ -201,10 +201,9 @@ def _check_segments(outside: str, max_length: Any) -> None:
     """Check settings of segments. RAISES (ValueError): H043 or H044 for an invalid one."""
     if outside not in ("token", "run"):
         raise ValueError(Errors.H043.format(found=outside))
-    limits = [*max_length.values()] if isinstance(max_length, Mapping) else [max_length]
-    if max_length is not None and not all(is_count(limit, least=0) for limit in limits):
-        name, found = "max_length", repr(max_length)
-        raise ValueError(Errors.H044.format(name=name, found=found, least=0, most=MAX_COUNT))
+    if max_length is not None:
+        limits = [*max_length.values()] if isinstance(max_length, Mapping) else [max_length]
+        check_counts("max_length", max_length, limits, least=0)
 
 
 def _check_single_tokens(
@@ -247,11 +246,3 @@ def _moved(template: Template, part: int) -> Template:
         if is_dataclass(template) and not isinstance(template, type)
         else template
     )
-
-
-def _checked_counts(min_count: int, patterns: Any, min_pattern_count: Any) -> dict[str, Any]:
-    """Return the settings that `patterns` and `min_pattern_count` stand for."""
-    if not is_count(min_count, least=1):
-        found = repr(min_count)
-        raise ValueError(Errors.H044.format(name="min_count", found=found, least=1, most=MAX_COUNT))
-    return checked_patterns(patterns, min_pattern_count)

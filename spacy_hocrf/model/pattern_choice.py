@@ -2,7 +2,7 @@
 `order`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from spacy_hocrf.errors import Errors
@@ -12,11 +12,10 @@ from spacy_hocrf.types import MAX_ORDER
 
 __all__ = [
     "COUNTS",
-    "MAX_COUNT",
     "PatternChoice",
+    "check_counts",
     "checked_order",
     "checked_patterns",
-    "is_count",
 ]
 
 COUNTS = "counts"
@@ -35,10 +34,9 @@ def checked_patterns(patterns: Any, min_count: Any) -> dict[str, Any]:
 
     RAISES (ValueError): H044 for a count, H321 for invalid patterns.
     """
-    counts = min_count if isinstance(min_count, Sequence) and min_count else [min_count]
-    if isinstance(min_count, str) or not all(is_count(count, least=1) for count in counts):
-        name, found = "min_pattern_count", repr(min_count)
-        raise ValueError(Errors.H044.format(name=name, found=found, least=1, most=MAX_COUNT))
+    is_list = isinstance(min_count, Sequence) and not isinstance(min_count, str) and min_count
+    counts = min_count if is_list else [min_count]
+    check_counts("min_pattern_count", min_count, counts, least=1)
     return {"patterns": _checked(patterns), "min_pattern_counts": tuple(counts)}
 
 
@@ -64,9 +62,14 @@ def checked_order(order: Any, patterns: PatternChoice) -> dict[str, Any]:
     return {"auto_order": True} if order == "auto" else {"endless": True}
 
 
-def is_count(value: object, *, least: int) -> bool:
-    """Is it a whole number that the kernels can hold? `True`, "3" and 3.0 are not."""
-    return type(value) is int and least <= value <= MAX_COUNT
+def check_counts(name: str, setting: object, counts: Iterable[object], *, least: int) -> None:
+    """Check that a setting consists of whole numbers that the kernels can hold: not `True`, "3" or 3.0.
+
+    RAISES (ValueError): H044 for others, and those below `least`.
+    """
+    if not all(type(count) is int and least <= count <= MAX_COUNT for count in counts):
+        found = repr(setting)
+        raise ValueError(Errors.H044.format(name=name, found=found, least=least, most=MAX_COUNT))
 
 
 def _checked(patterns: Any) -> PatternChoice:
