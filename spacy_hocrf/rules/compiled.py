@@ -226,10 +226,7 @@ class CompiledRules:
 
         spans (Sequence[tuple[int, int, str]]): sorted, without overlaps. length (int): tokens of the text.
         """
-        labels = [self.scheme.labels.index(label) for _, _, label in spans]
-        start, end = (np.array([span[i] for span in spans], dtype=np.int32) for i in (0, 1))
-        segments = Segments(np.array([0, len(spans)]), start, end, np.array(labels, dtype=np.int32))
-        return np.asarray(self.broken(segments, np.array([length]))[0])
+        return np.asarray(self.broken(self.scheme.numbered([spans]), np.array([length]))[0])
 
     def broken_hard(self, spans: Sequence[tuple[int, int, str]]) -> set[int]:
         """Return the hard rules that the spans of a text break; spans are sorted and do not overlap."""
