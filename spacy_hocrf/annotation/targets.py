@@ -132,9 +132,9 @@ class Target(Protocol):
         """Write the predictions of some Docs, besides the annotation that earlier components have set."""
         ...
 
-    def forget(self, doc: Doc) -> None:
-        """Remove earlier predictions, so that the next prediction does not keep them: whatever has a
-        score, or everything if nothing has one.
+    def forget(self, doc: Doc, start: int, end: int) -> None:
+        """Remove what the next prediction should not keep: earlier predictions (whatever has a score, or
+        everything if nothing has one), and anything on these tokens, start included and end not.
         """
         ...
 
@@ -232,10 +232,11 @@ class EntsTarget:
             if self.n_best:
                 _set_alternatives(doc, ranked_keys(key, self.n_best), predictions[i])
 
-    def forget(self, doc: Doc) -> None:
+    def forget(self, doc: Doc, start: int, end: int) -> None:
         ours, ents = predicted(doc, self.scores_key), zip(doc.ents, named(doc.ents))
-        any_scored = has_scores(doc, self.scores_key)
-        kept = [span for span, row in ents if any_scored and row not in ours]
+        others = [span for span, row in ents if row not in ours]
+        elsewhere = [span for span in others if span.end <= start or end <= span.start]
+        kept = elsewhere if has_scores(doc, self.scores_key) else []
         doc.set_ents(kept, blocked=blocked(doc))
 
     def _set_beside(self, doc: Doc, spans: Iterable[Span]) -> None:
@@ -324,7 +325,7 @@ class SpansTarget:
             if self.n_best:
                 _set_alternatives(doc, ranked_keys(key, self.n_best), prediction)
 
-    def forget(self, doc: Doc) -> None:
+    def forget(self, doc: Doc, start: int, end: int) -> None:
         """Nothing to do: the next prediction replaces the group."""
 
 
@@ -394,12 +395,13 @@ class TagsTarget:
             if old_scores:
                 add_scores(doc, TAGS, old_scores)
 
-    def forget(self, doc: Doc) -> None:
+    def forget(self, doc: Doc, start: int, end: int) -> None:
         ours = [tag_score_of(token) is not None for token in doc]
         tags = cast("NDArray[np.uint64]", doc.to_array(TAG))
         forget_scores(doc, TAGS)
         if len(doc):
             tags[ours if any(ours) else slice(None)] = 0
+            tags[start:end] = 0
             doc.from_array([TAG], cast(Ints2d, tags))
 
 

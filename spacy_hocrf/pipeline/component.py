@@ -793,7 +793,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self, doc: Doc, span: "Span | tuple[int, int, str]", kind: str | None = None
     ) -> Doc:
         """Accept a person's correction of a span, and predict everything else again, in the time of one
-        prediction. The Doc keeps the correction as a constraint, and may get more of them.
+        prediction. The Doc keeps the correction as a constraint, and may get more of them. It takes the place
+        of entities or tags on its tokens that earlier components have set; others stay.
 
         span (Union[Span, Tuple[int, int, str]]): the correct span; without a label, no span is there.
         kind (Optional[str]): as in `constrain`; by default "span", or "outside" without a label.
@@ -807,10 +808,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         kind = kind or ("span" if row[2] else "outside")
         trial = doc.copy()
         self.constrain(trial, row, kind)
-        self.target.forget(trial)
+        self.target.forget(trial, *row[:2])
         prediction = self.predict([trial])
         self.constrain(doc, row, kind)
-        self.target.forget(doc)
+        self.target.forget(doc, *row[:2])
         self.set_annotations([doc], prediction)
         return doc
 

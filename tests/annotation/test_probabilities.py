@@ -248,7 +248,7 @@ def test_what_is_predicted_again_has_its_new_score_once(forgotten):
     """As `overwrite` does, and a correction."""
     target, doc = EntsTarget("hocrf", not forgotten, spans=True), annotated()
     if forgotten:
-        target.forget(doc)
+        target.forget(doc, 0, 0)
     target.annotate([doc], [prediction(scores=[0.25, 0.125])])
     expected = [("Ada Lovelace", "PERSON", 0.25), ("New York", "CITY", 0.125)]
     assert known(doc) == known(doc, "hocrf") == expected

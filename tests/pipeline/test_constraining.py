@@ -251,6 +251,28 @@ def test_a_correction_keeps_entities_of_earlier_components(nlp):
     assert {(2, 4, "EVENT"), (5, 6, "PERSON")} <= set(found(doc))
 
 
+@pytest.mark.parametrize("label", ["PLACE", ""])
+@pytest.mark.parametrize("before", [False, True])
+def test_a_correction_takes_the_place_of_an_entity_of_an_earlier_component(nlp, before, label):
+    pipe, doc = nlp.get_pipe("hocrf"), with_entities(nlp.make_doc(TEXT), (1, 3, "PERSON"))
+    if before:
+        doc = pipe(doc)
+    pipe.correct(doc, (2, 3, label))
+    there = [span for span in found(doc) if span[0] <= 2 < span[1]]
+    assert there == ([(2, 3, label)] if label else [])
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_correction_takes_the_place_of_a_tag_of_an_earlier_component(before):
+    nlp = untrained("hocrf_tagger", scores=True).from_bytes(shared("tagger").to_bytes())
+    pipe, doc = nlp.get_pipe("hocrf"), nlp.make_doc(TEXT)
+    doc[2].tag_ = "NAME"
+    if before:
+        doc = pipe(doc)
+    pipe.correct(doc, (2, 3, "WORD"))
+    assert doc[2].tag_ == "WORD"
+
+
 def test_presets_give_way_to_constraints_of_the_text():
     nlp = trained()
     pipe = nlp.get_pipe("hocrf")
