@@ -255,6 +255,57 @@ def means_of(cells):
     return [f"{loss:.3f}", f"{ece:.3f}", f"{f1:.2f}"]
 
 
+COPIES = [  # in docs/, how a header begins; in the project, how its header begins, and what a row of ours has
+    ("records", ("", "texts"), ("task", "texts", "fields"), "{1}|{2}|{3}|{4}|{5}"),
+    ("records", ("", "default", "its"), ("task", "texts", "fields"), "{8}|{9}|{10}|{11}"),
+    ("records", ("", "default", "corrected"), ("task", "fields", "cor"), "{1}|{2}|{7}|{8}"),
+    ("records", ("", "accepted"), ("task", "accepted"), "{1} %|{2} %|{5}, {6} %|{9}, {10} %"),
+    ("records", ("", "none"), ("task", "grammar", "right"), "{2}|{3}|{4}|{5}|{6}|{9}"),
+]
+TASKS = {
+    "US addresses": "addresses",
+    "references, AnyStyle": "anystyle",
+    "references, Cora": "cora",
+    "news, CoNLL04": "conll04",
+    "tweets": "tweets",
+    "four genres, GUM": "gum",
+}
+"""Names of tasks in docs/, and in the projects."""
+
+
+@pytest.mark.parametrize("page, ours, theirs, cells", COPIES)
+def test_tables_of_whole_records_are_what_their_project_has_printed(page, ours, theirs, cells):
+    [copied] = begins_with(DOCS / f"{page}.md", ours)
+    measured = begins_with(PROJECTS / page / "README.md", theirs)[0]
+    first = {row[0]: row for row in reversed(measured)}  # of two grammars, the proposed one
+    for name, *row in copied:
+        expected = cells.format(*first[TASKS[name]]).split("|")
+        assert row[: len(expected)] == expected, name
+
+
+def test_what_a_new_label_costs_is_what_its_project_has_printed():
+    [copied] = begins_with(DOCS / "training.md", ("", "new label"))
+    project = PROJECTS / "more_labels" / "README.md"
+    [learnt] = begins_with(project, ("task", "new texts", "labels"))
+    [others] = begins_with(project, ("task", "new texts", "before"))
+    new = {(row[0], row[1]): row[5] for row in learnt}
+    old = {(row[0], row[1]): (row[3], row[2]) for row in others}
+    for name, *row in copied:
+        keys = [(TASKS[name], texts) for texts in ("20", "50")]
+        changes, before = zip(*map(old.get, keys))
+        assert row == [*map(new.get, keys), *changes, *before], name
+
+
+def test_what_teachers_give_is_what_their_project_has_printed():
+    [copied] = begins_with(DOCS / "teachers.md", ("texts", "spans wrong"))
+    measured = begins_with(PROJECTS / "teachers" / "README.md", ("task", "wrong", "teacher"))[0]
+    printed = {(row[0], row[1]): [cell.split(" ±")[0] for cell in row] for row in measured}
+    for texts, wrong, *row in copied:
+        task = "all-tweets" if "tweets" in texts else "conll04"
+        cells = printed[task, wrong.replace(" ", "")]
+        assert row == [cells[i] for i in (2, 4, 5, 6, 8)], (texts, wrong)
+
+
 def test_scores_of_cora_are_the_same_in_every_comparison():
     """`spacy hocrf compare` with the model of `cora` as A in docs/compare.md, as B in the README, and what
     `cora` itself prints.
@@ -289,6 +340,15 @@ def tables(path):
     blocks = re.findall(r"(?:^\|.*\n)+", text(path) + "\n", flags=re.MULTILINE)
     found = [table_rows(block) for block in blocks]
     return [(rows[0], rows[2:]) for rows in found if rows]
+
+
+def begins_with(path, names):
+    """The rows of each table in a file whose columns begin with names that begin like this."""
+    return [
+        rows
+        for header, rows in tables(path)
+        if all(cell.startswith(name) if name else not cell for cell, name in zip(header, names))
+    ]
 
 
 def compared(readme):
