@@ -165,7 +165,9 @@ class UnderRules:
 
         most (Optional[int]): maximum number of joint states of rules, see `CompiledRules.rule_sets`.
         """
-        sets = self.rules.rule_sets(self._texts(part, survey), exactly=exactly, most=most)
+        texts = self._texts(part, survey)
+        sets, inexact = self.rules.rule_sets(texts, exactly=exactly, most=most)
+        self._warn_of_states(part, inexact)
         return [part.only(docs).following(rules) for rules, docs in sets if rules or not followed]
 
     def _survey(self, part: Part) -> tuple[RuleSurvey, Candidates | None]:
@@ -270,12 +272,16 @@ class UnderRules:
             parts = self._split(part.only(unread), unread_survey, most=READ_STATES)
             answers = ((p.docs, self._repaired(p, self._decode(p))) for p in parts)
             answer = with_others(answer, *answers)
-        inexact = inexact[answer.possible[inexact]]
-        if len(inexact) and not self._all_fit and not self.rules.warned_of_states:
+        if not self._all_fit:
+            self._warn_of_states(part, inexact[answer.possible[inexact]])
+        return answer
+
+    def _warn_of_states(self, part: Part, inexact: NDArray[np.int64]) -> None:
+        """Warn once of Docs of a part, int64 [n], that could break more rules than can be followed."""
+        if len(inexact) and not self.rules.warned_of_states:
             self.rules.warned_of_states = True
             text = beginning(part.doc(int(inexact[0])))
             warnings.warn(Warnings.W049.format(text=text), stacklevel=2)
-        return answer
 
     def _ruled(self, part: Part, survey: RuleSurvey, violations: NDArray[np.float64]) -> RuledTexts:
         tolerance = self.rules.constraints.tolerance

@@ -32,6 +32,7 @@ from spacy_hocrf.types import LabelPattern, Segments
 __all__ = ["MAX_JOINT_STATES", "CompiledRules", "Numbers", "checked_prices"]
 
 MAX_JOINT_STATES = 1024
+ROUNDING = 1e-9  # of a sum of probabilities
 """Maximum number of states of several rules together; enough for ten labels that may occur at most once."""
 
 MAX_CACHED_STATES = 8192
@@ -143,9 +144,12 @@ class CompiledRules:
         # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
         return np.flatnonzero(~(sums <= tolerance * (1.0 - sums))), violations
 
-    def rule_sets(self, texts: Texts, *, exactly: bool = False, most: int | None = None) -> Sets:
+    def rule_sets(
+        self, texts: Texts, *, exactly: bool = False, most: int | None = None
+    ) -> tuple[Sets, NDArray[np.int64]]:
         """Return sets of rules that texts could break, each with the numbers of the texts that have to follow
-        exactly these rules, ascending.
+        exactly these rules, ascending; and the texts that could break more rules than fit together, int64
+        [m], ascending: the error of their scores may exceed the tolerance.
 
         exactly (bool): add further rules, see `with_more`.
         most (Optional[int]): maximum number of joint states; None for MAX_JOINT_STATES.
@@ -163,7 +167,10 @@ class CompiledRules:
             unclear = others > tolerance * np.maximum(0.0, 1.0 - own)
             new = np.flatnonzero(unclear & (chosen != before).any(axis=1))
             if not len(new):
-                return self._sharing(with_more(chosen, relative, self.fits) if exactly else chosen)
+                missing = np.where(chosen, 0.0, relative).sum(axis=1)
+                inexact = np.flatnonzero(missing > tolerance * (1.0 + ROUNDING))
+                chosen = with_more(chosen, relative, self.fits) if exactly else chosen
+                return self._sharing(chosen), inexact
             kept[new] = self._kept_probability(texts, new, chosen)
 
     def product(self, automaton: Automaton, rules: Numbers) -> tuple[JoinedRules | None, Automaton]:

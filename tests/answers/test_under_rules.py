@@ -253,7 +253,7 @@ def test_improbable_readings_keep_the_rules_about_numbers_too(monkeypatch, kind)
 
 
 def nothing(rules, texts, exactly=False, most=None):
-    return [((), np.arange(len(texts.survey.log_partition)))]
+    return [((), np.arange(len(texts.survey.log_partition)))], np.zeros(0, dtype=np.int64)
 
 
 def tolerant(problem, tolerance):

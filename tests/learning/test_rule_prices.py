@@ -1,5 +1,7 @@
 """Rules about all spans of a text in a component, as constraints, and with prices that are learnt."""
 
+import warnings
+
 import numpy as np
 import pytest
 import spacy
@@ -203,9 +205,10 @@ def test_prices_that_cannot_be_set():
     assert pipe.rule_prices["AtMost[9], PERSON"] == np.inf
 
 
-def test_a_text_that_could_break_too_many_rules_is_named_once():
-    labels = [f"L{i}" for i in range(12)]
-    nlp = untrained(constraints=constraints(at_most=dict.fromkeys(labels, 1), tolerance=1e-9))
+def with_a_rule_for_each_label(n_labels, **settings):
+    """A pipeline in which each label may occur once, all equally likely."""
+    labels = [f"L{i}" for i in range(n_labels)]
+    nlp = untrained(constraints=constraints(at_most=dict.fromkeys(labels, 1), **settings))
     data = [
         Example.from_dict(nlp.make_doc(f"word{i} x"), {"entities": [(0, len(f"word{i}"), label)]})
         for i, label in enumerate(labels)
@@ -213,8 +216,24 @@ def test_a_text_that_could_break_too_many_rules_is_named_once():
     nlp.initialize(lambda: data)
     pipe = nlp.get_pipe("hocrf")
     pipe.model.set_param("W", np.full_like(pipe.model.get_param("W"), 1e-3))
+    return nlp, pipe
+
+
+def test_a_text_that_could_break_too_many_rules_is_named_once():
+    nlp, pipe = with_a_rule_for_each_label(12, tolerance=1e-9)
     with pytest.warns(UserWarning, match=r"W049.*'a b c d") as told:
         docs = list(nlp.pipe(["a b c d e f g h i j k l m n o p"] * 2))
     assert sum("W049" in str(each.message) for each in told) == 1
     for doc in docs:
-        assert max([[ent.label_ for ent in doc.ents].count(label) for label in labels]) <= 1
+        assert max([[ent.label_ for ent in doc.ents].count(label) for label in pipe.labels]) <= 1
+
+
+@pytest.mark.parametrize("n_labels", [10, 11])  # 2 ** 10 states are kept together
+@pytest.mark.filterwarnings("ignore:.*W035")
+def test_readings_of_a_text_that_could_break_too_many_rules_say_so(n_labels):
+    nlp, pipe = with_a_rule_for_each_label(n_labels, tolerance=0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        pipe.reading(nlp.make_doc("a b c d e f g h")).entropy()
+        pipe.reading(nlp.make_doc("a b c d e f g h")).entropy()
+    assert sum("W049" in str(each.message) for each in told) == (n_labels > 10)
