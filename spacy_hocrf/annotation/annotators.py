@@ -25,7 +25,7 @@ STORED_ATTRIBUTES = [attrs.IDS[name] for name in NAMES.split()]
 """Attributes of tokens that a Doc stores."""
 
 MAX_CACHED_TOKENS = 200_000
-"""Most tokens of the Docs that are kept from one evaluation to the next, about 500 bytes each."""
+"""Most tokens of the Docs that are kept from one evaluation to the next, about 700 bytes each."""
 
 BATCHES: Callable[..., Any] = minibatch
 Read = Callable[[], Iterable[Example]]
