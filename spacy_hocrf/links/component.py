@@ -25,9 +25,9 @@ from spacy_hocrf.annotation.groups import check_group_by, group_in
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.joint.batches import group_batches, groups_apart, numbered
 from spacy_hocrf.links.annotation import contents, gold_shares, linked
-from spacy_hocrf.links.errors import LinkErrors, refuse
+from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.extensions import register_links, set_links
-from spacy_hocrf.links.items import ItemFinder, Thread, registered
+from spacy_hocrf.links.items import ItemFinder, Thread, refuse, registered
 from spacy_hocrf.links.learning import LinkLearner, Text
 from spacy_hocrf.links.model import (
     Choices,

@@ -2,11 +2,9 @@
 change. Other codes are in `spacy_hocrf.errors`.
 """
 
-from typing import Any, NoReturn
-
 from spacy_hocrf.errors import Coded
 
-__all__ = ["LinkErrors", "refuse"]
+__all__ = ["LinkErrors"]
 
 
 class LinkErrors(metaclass=Coded):
@@ -57,9 +55,3 @@ class LinkErrors(metaclass=Coded):
         "These are not the bytes of links between items: '{found}', expected '{expected}'. Load "
         "them into a component of the factory that wrote them."
     )
-
-
-def refuse(name: str, found: Any, expected: str, block: str) -> NoReturn:
-    """Reject a setting of a config block. RAISES (ValueError): H298, always."""
-    where = {"name": name, "block": block}
-    raise ValueError(LinkErrors.H298.format(**where, found=found, expected=expected))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ __all__ = [
     "SpanItems",
     "Thread",
     "check_item_attribute",
+    "refuse",
     "registered",
 ]
 
@@ -279,3 +280,9 @@ def registered(name: str) -> None:
 def _code(value: Any) -> int:
     """Code of a value, 0 for None; a number and its digits have the same code."""
     return 0 if value is None else int(get_string_id(str(value)))
+
+
+def refuse(name: str, found: Any, expected: str, block: str) -> NoReturn:
+    """Reject a setting of a config block. RAISES (ValueError): H298, always."""
+    where = {"name": name, "block": block}
+    raise ValueError(LinkErrors.H298.format(**where, found=found, expected=expected))

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.dollars import with_dollars
-from spacy_hocrf.links.errors import refuse
-from spacy_hocrf.links.items import Thread
+from spacy_hocrf.links.items import Thread, refuse
 from spacy_hocrf.types import is_whole
 
 __all__ = ["LinkPairs", "Pairs"]

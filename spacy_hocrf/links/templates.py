@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
-from spacy_hocrf.links.errors import LinkErrors, refuse
-from spacy_hocrf.links.items import Thread
+from spacy_hocrf.links.errors import LinkErrors
+from spacy_hocrf.links.items import Thread, refuse
 from spacy_hocrf.links.pairs import Pairs
 from spacy_hocrf.links.values import ItemValue, PairValue
 

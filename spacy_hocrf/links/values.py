@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.links.errors import refuse
-from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute
+from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute, refuse
 from spacy_hocrf.types import is_number
 
 __all__ = [
