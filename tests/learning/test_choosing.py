@@ -325,7 +325,7 @@ def lengths_of(monkeypatch, texts, tokens):
     asked = []
 
     def loss(fold, trainer):
-        learnt, held_back = fold._documents
+        learnt, held_back = fold.documents
         asked.append((sum(map(len, learnt)), sum(map(len, held_back))))
         return 1.0
 

@@ -91,7 +91,8 @@ def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
     assert len(alternatives) == 30
     assert all(str(each.spans).count("PERSON") < 2 for each in alternatives)
     monkeypatch.setattr(compiled, "MAX_JOINT_STATES", 1)
-    with pytest.raises(ValueError, match=r"H219.*more than 1 states"):
+    refused = pytest.raises(ValueError, match=r"H219.*more than 1 states")
+    with pytest.warns(UserWarning, match="W049"), refused:
         once(text)
 
 
