@@ -25,19 +25,19 @@ class Lists(griffe.Extension):
         for name, field in cls.attributes.items():
             if field.annotation is None or field.docstring is not None or not field.lineno:
                 continue
-            said = comment(str(field.filepath), field.lineno)
-            if (said or named) and cls.docstring is not None:
-                described = f": {said}" if said else ""
+            text = comment(str(field.filepath), field.lineno)
+            if (text or named) and cls.docstring is not None:
+                described = f": {text}" if text else ""
                 cls.docstring.value += f"\n\n- **{name} ({field.annotation})**{described}"
 
 
 def comment(path: str, line: int) -> str:
     """Return what a comment says about the field on a line of a file: at its end, or on the lines above."""
-    _, _, said = getline(path, line).partition("  # ")
-    while not said.endswith("\n") and getline(path, line - 1).lstrip().startswith("# "):
+    _, _, text = getline(path, line).partition("  # ")
+    while not text.endswith("\n") and getline(path, line - 1).lstrip().startswith("# "):
         line -= 1
-        said = f"{getline(path, line).strip()[2:]} {said}"
-    return said.strip()
+        text = f"{getline(path, line).strip()[2:]} {text}"
+    return text.strip()
 
 
 def as_markdown(text: str) -> str:

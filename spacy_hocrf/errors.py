@@ -18,7 +18,7 @@ class Errors(metaclass=Coded):
         "Label pattern {pattern} has the label {label}, but there are only the labels 0 to {last}."
     )
     H002 = "A label pattern must not be empty."
-    H003 = "Limit {limit} of label {label} is none: a limit is a whole number of tokens, or 0 for no limit."
+    H003 = "Limit {limit} of label {label} is invalid: expected a whole number of tokens, or 0 for no limit."
     H004 = (
         "Potentials do not fit the automaton: '{name}' has the extents {found}, expected "
         "{expected}."

@@ -309,10 +309,13 @@ def is_number(value: object) -> TypeGuard[float]:
     """Is it a number, of Python or NumPy? True and False are not, nor is a finite number that a float cannot
     hold, such as 10**400.
     """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
     try:
-        return isinstance(value, Real) and not isinstance(value, bool) and float(value) is not None
+        float(value)
     except OverflowError:
         return False
+    return True
 
 
 def is_sigma(value: object) -> TypeGuard[float]:

@@ -35,7 +35,7 @@ def test_a_lock_that_a_thread_holds_is_free_in_a_forked_child():
             held.set()
             done.wait()
 
-    thread = Thread(target=hold)
+    thread = Thread(target=hold, daemon=True)  # pytest ends although it waits
     thread.start()
     held.wait()
     assert free_in_child(lock)

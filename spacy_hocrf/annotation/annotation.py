@@ -289,9 +289,9 @@ def log_odds(spans: Sequence[SoftSpan]) -> NDArray[np.float64]:
     scaled down.
     """
     chances = np.array([span.score for span in spans])
-    covered, _ = _covered(spans, chances)
-    chances = chances / [max(1.0, covered[s.start : s.end].max() / CERTAIN) for s in spans]
-    none, none_of_both = (np.log1p(-sums) for sums in _covered(spans, chances))
+    sums, _ = _sums_by_token(spans, chances)
+    chances = chances / [max(1.0, sums[s.start : s.end].max() / CERTAIN) for s in spans]
+    none, none_of_both = (np.log1p(-sums) for sums in _sums_by_token(spans, chances))
     scores: NDArray[np.float64] = np.log(chances)
     for i, span in enumerate(spans):
         scores[i] += none_of_both[span.start : span.end - 1].sum()
@@ -299,7 +299,7 @@ def log_odds(spans: Sequence[SoftSpan]) -> NDArray[np.float64]:
     return scores
 
 
-def _covered(
+def _sums_by_token(
     spans: Sequence[SoftSpan], chances: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sum the probabilities of the spans with each token, and of those with both it and the next one."""

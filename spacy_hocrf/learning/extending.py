@@ -47,8 +47,8 @@ def extend(
     if alone is not None:
         positives_only = gold.positives_only and alone
         # a constraint leaves open where the spans of its label end
-        told = {constraint.label for each in annotations for constraint in each.constraints}
-        searched = [label for label in labels if label not in told] if alone else None
+        constrained = {constraint.label for each in annotations for constraint in each.constraints}
+        searched = [label for label in labels if label not in constrained] if alone else None
         learner.gold = replace(gold, positives_only=positives_only, alone=searched)
         learner.corpus.gold = learner.gold
     if sigma is None:

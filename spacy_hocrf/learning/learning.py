@@ -11,7 +11,6 @@ from copy import copy
 from dataclasses import replace
 from functools import cache
 from itertools import islice
-from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +44,7 @@ from spacy_hocrf.learning.training_rules import (
     check_constraints,
     satisfiable,
 )
+from spacy_hocrf.locks import new_lock
 from spacy_hocrf.model.architectures import model_of, replace_weights, set_weights, weights_of
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
@@ -126,7 +126,7 @@ class Learner:
     ) -> None:
         self.model = model
         self.labels = list(labels)
-        self.lock = RLock()
+        self.lock = new_lock()
         self._automaton: Automaton | None = None
         self.watch: Watch | None = None
         self._loaded_counts: Mapping[str, int] = {}  # counts of the loaded model

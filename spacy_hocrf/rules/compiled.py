@@ -32,8 +32,8 @@ from spacy_hocrf.types import LabelPattern, Segments
 __all__ = ["MAX_JOINT_STATES", "CompiledRules", "Numbers", "checked_prices"]
 
 MAX_JOINT_STATES = 1024
-ROUNDING = 1e-9  # of a sum of probabilities
 """Maximum number of states of several rules together; enough for ten labels that may occur at most once."""
+ROUNDING = 1e-9  # of a sum of probabilities
 
 MAX_CACHED_STATES = 8192
 """Total number of states of the product automata that are cached for further texts."""

@@ -71,8 +71,8 @@ def spans_in(doc: Doc, target: Target) -> Rows:
     else:
         key = target.scores_key if isinstance(target, EntsTarget) else None
         rows = ((ent.start_char, ent.end_char, ent.label_) for ent in doc.ents)
-    found = () if key is None else span_scores(doc, key)
-    scores = {row[:3]: _rounded(row.score) for row in found}
+    scored = () if key is None else span_scores(doc, key)
+    scores = {row[:3]: _rounded(row.score) for row in scored}
     return [{**dict(zip(PLACE, row)), "score": scores.get(row)} for row in rows]
 
 

@@ -70,16 +70,16 @@ HOCRF_EACH void count_block(const double *counts, double *placed, const unsigned
     }
 }
 
-#define HOCRF_BY_NUMBER(n, block, ...)      \
-    switch (n) {                            \
-    case 1: block(__VA_ARGS__, 1); break;   \
-    case 2: block(__VA_ARGS__, 2); break;   \
-    case 3: block(__VA_ARGS__, 3); break;   \
-    case 4: block(__VA_ARGS__, 4); break;   \
-    case 5: block(__VA_ARGS__, 5); break;   \
-    case 6: block(__VA_ARGS__, 6); break;   \
-    case 7: block(__VA_ARGS__, 7); break;   \
-    default: block(__VA_ARGS__, MAX_VECTORS);      \
+#define HOCRF_BY_NUMBER(n, block, ...)        \
+    switch (n) {                              \
+    case 1: block(__VA_ARGS__, 1); break;     \
+    case 2: block(__VA_ARGS__, 2); break;     \
+    case 3: block(__VA_ARGS__, 3); break;     \
+    case 4: block(__VA_ARGS__, 4); break;     \
+    case 5: block(__VA_ARGS__, 5); break;     \
+    case 6: block(__VA_ARGS__, 6); break;     \
+    case 7: block(__VA_ARGS__, 7); break;     \
+    default: block(__VA_ARGS__, MAX_VECTORS); \
     }
 
 #define HOCRF_BY_KIND(block, columns, placed)                                                           \
