@@ -68,7 +68,7 @@ def temper(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> 
     RAISES (ValueError): H204 and H206 as `calibrate` does, H220 for too few documents.
     """
     name, pipe = component_of(nlp, component)
-    weights = pipe.model.get_param("W").copy()
+    saved = pipe.to_bytes()
     numbers = group_numbers(docs, pipe.group_by).tolist()
     halves = [[doc for doc, i in zip(docs, numbers) if i % 2 == side] for side in (0, 1)]
     reliabilities = []
@@ -76,7 +76,7 @@ def temper(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> 
         before = calibrate(nlp, test, name).reliability()
         pipe.temper(map(Example, ready_docs(nlp, fitted, name), fitted))
         after = calibrate(nlp, test, name).reliability()
-        pipe.model.set_param("W", weights.copy())
+        pipe.from_bytes(saved)
         reliabilities.append((before, after))
     temperature = pipe.temper(map(Example, ready_docs(nlp, docs, name), docs))
     ece = (sum(pair[i].ece for pair in reliabilities) / 2 for i in (0, 1))

@@ -30,6 +30,7 @@ from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.decoders import Reranked
 from spacy_hocrf.answers.whole_readings import N_FEATURES, ReadingCounts, Reranker, WholeReadings
 from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.cli.temper import temper
 from spacy_hocrf.features.tokens import EDGE
 from spacy_hocrf.learning import reranking
 from spacy_hocrf.learning.reranking import best_weights
@@ -325,6 +326,16 @@ def test_another_temperature_leaves_the_choice_as_it_is():
     temperature = pipe.temper(examples(nlp, one_of_two(30, seed=5)))
     assert decoder_of(pipe).learnt.weights.tolist() == [temperature * weights[0], *weights[1:]]
     assert [found(doc) for doc in nlp.pipe(texts)] == before
+
+
+@pytest.mark.slow
+def test_the_command_changes_the_temperature_once():
+    nlp, _ = learnt()
+    pipe, gold = nlp.get_pipe("hocrf"), [each.reference for each in examples(nlp, one_of_two(30))]
+    weights = decoder_of(pipe).learnt.weights
+    temperature = temper(nlp, gold).temperature
+    assert temperature == pipe.choice.temperature and temperature != 1
+    assert decoder_of(pipe).learnt.weights.tolist() == [temperature * weights[0], *weights[1:]]
 
 
 @pytest.mark.slow
