@@ -19,6 +19,7 @@ from typer import Argument, Option
 from wasabi import msg
 from wasabi.markdown import MarkdownRenderer
 
+from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.targets import TagsTarget
 from spacy_hocrf.cli.accept import whole_texts
 from spacy_hocrf.cli.annotate.parts import write_whole
@@ -32,9 +33,10 @@ from spacy_hocrf.cli.show import CURVE_FILE, read_curve
 from spacy_hocrf.cli.tables import percent
 from spacy_hocrf.model.architectures import weights_of
 
-__all__ = ["card", "card_cli", "card_of_scores"]
+__all__ = ["card", "card_cli", "card_of_scores", "forget"]
 
 META = "meta.json"
+TITLE = "How good it is"
 HEADER = ("Label", "F1", "90 % interval", "P", "R", "Annotated")
 
 
@@ -127,7 +129,7 @@ def card_of_scores(
     curve (Optional[Mapping[str, Any]]): F1 by number of training texts.
     """
     text = MarkdownRenderer()
-    text.add(text.title(3, "How good it is"))
+    text.add(text.title(3, TITLE))
     table = [
         (
             re.sub(r"[\\`*\[<|]", r"\\\g<0>", label),
@@ -155,6 +157,21 @@ def card_of_scores(
     text.add(text.title(3, "What it is"))
     text.add(text.list(list(_facts(nlp, name))))
     return str(text.text)
+
+
+def forget(nlp: Language, acceptance: Acceptance | None) -> None:
+    """Remove from a pipeline's meta what was measured before its model changed: a card, and the scores of
+    `spacy train`; and say what is lost.
+
+    acceptance (Optional[Acceptance]): that of the component before.
+    """
+    scores, notes = nlp.meta.pop("performance", None), nlp.meta.get("notes") or ""
+    if carded := notes.startswith(f"### {TITLE}"):
+        del nlp.meta["notes"]
+    if scores or carded:
+        msg.info("Its meta.json had scores of the model before: measure again, by hocrf card")
+    if acceptance is not None:
+        msg.info("It accepts no texts unread any more: find a threshold, by hocrf calibrate --accept")
 
 
 def _accepted(nlp: Language, name: str, docs: Sequence[Doc]) -> Iterator[str]:

@@ -119,3 +119,20 @@ def test_columns_of_the_annotated_file_are_read(tmp_path):
     assert ["all", "100.0"] in [row[:2] for row in table_rows(card(nlp, gold))]
     extend(nlp, gold)
     assert ["all", "100.0"] in [row[:2] for row in table_rows(card(nlp, gold))]
+
+
+@pytest.mark.parametrize("command", ["extend", "temper"])
+def test_another_model_does_not_keep_what_was_measured(command, model, tmp_path):
+    run(model / "model", model / "gold.spacy")
+    nlp = spacy.load(model / "model")
+    nlp.meta.update({"performance": {"ents_f": 1.0}, "author": "Ada"})
+    nlp.get_pipe("hocrf").acceptance = Acceptance(0.5, 0.5, 0.5, 2, 1)
+    for notes, kept in ((nlp.meta["notes"], None), ("Of my own", "Of my own")):
+        nlp.meta["notes"] = notes
+        nlp.to_disk(tmp_path / "model")
+        files = tmp_path / "model", model / "gold.spacy", tmp_path / f"{kept}"
+        done = " ".join(commands.run(command, *files).split())
+        after = spacy.load(tmp_path / f"{kept}")
+        assert (after.meta.get("notes"), after.meta["author"]) == (kept, "Ada")
+        assert "performance" not in after.meta and "hocrf card" in done
+        assert after.get_pipe("hocrf").acceptance is None and "calibrate --accept" in done
