@@ -171,7 +171,9 @@ def forget(nlp: Language, acceptance: Acceptance | None) -> None:
     if scores or carded:
         msg.info("Its meta.json had scores of the model before: measure again, by hocrf card")
     if acceptance is not None:
-        msg.info("It accepts no texts unread any more: find a threshold, by hocrf calibrate --accept")
+        msg.info(
+            "It accepts no texts unread any more: find a threshold, by hocrf calibrate --accept"
+        )
 
 
 def _accepted(nlp: Language, name: str, docs: Sequence[Doc]) -> Iterator[str]:
