@@ -198,8 +198,7 @@ def calibrate_cli(
     if threshold is not None:
         texts = (ShownText(reading, pipe.target) for reading in _readings(nlp, docs, component))
         result["threshold"]["spans"] = sum(len(text.spans(threshold.threshold)) for text in texts)
-    before = pipe.acceptance
-    if before is not None and whole is not None:
+    if promise is None and whole is not None and (before := pipe.acceptance) is not None:
         warn_unlike(before, [before.calibrated(p) for p in whole.probability.tolist()])
     if promise is not None:
         pipe.acceptance = promise[0]

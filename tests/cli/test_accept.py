@@ -13,6 +13,7 @@ from pytest import approx
 from small_corpus import ambiguous, examples, teach, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.cli.accept import (
     WholeTexts,
@@ -246,6 +247,17 @@ def test_the_command_keeps_the_threshold_with_the_model(work, tmp_path):
     kept = spacy.load(tmp_path / "new").get_pipe("hocrf").acceptance
     assert kept.by == "source" and {*kept.groups} <= {"a", "b"} and kept.groups
     assert spacy.load(tmp_path / "model").get_pipe("hocrf").acceptance.by is None
+
+
+def test_texts_unlike_those_of_the_threshold_are_said_unless_they_give_another(work, tmp_path):
+    nlp, _, folder = work
+    pipe = nlp.get_pipe("hocrf")
+    pipe.acceptance = Acceptance(0.5, 0.5, 0.5, 199, 100, sample=(1e-9,) * 199)
+    nlp.to_disk(tmp_path / "model")
+    pipe.acceptance = None
+    for options, warns in (((), True), (("--accept", 0.2, "--confidence", 0.5), False)):
+        done = calibrate(tmp_path / "model", folder / "gold.spacy", *options)
+        assert ("The promise may not hold" in " ".join(done.split())) is warns
 
 
 def test_groups_may_be_fields_that_convert_has_kept(work):
