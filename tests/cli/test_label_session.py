@@ -221,6 +221,20 @@ def test_export_has_what_holds(begin):
     assert [text.unknown for text in texts] == [((13, 19),), (), (), ()]
 
 
+def test_what_cannot_be_exported_is_saved_all_the_same(begin):
+    session, _ = begin()
+
+    def full(_):
+        raise OSError(28, "No space left on device", "mine/train.spacy")
+
+    session._export = full
+    with pytest.raises(ValueError, match=r"H587.*No space left.*train\.spacy.*annotations\.jsonl"):
+        ask(session, "export")
+    session._export = begin.written.append
+    ask(session, "export")
+    assert len(begin.written) == 1
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_session_that_is_begun_again_is_as_it_was(begin, seed):
     chance = random.Random(seed)

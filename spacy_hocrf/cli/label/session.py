@@ -178,7 +178,10 @@ class Session:
         return {"told": self.export_all()}
 
     def export_all(self) -> str:
-        """Write all annotation and the model. RETURNS (str): a message that lists the files."""
+        """Write all annotation and the model. RETURNS (str): a message that lists the files.
+
+        RAISES (ValueError): H587 if they cannot be written.
+        """
         with self._lock:
             decisions = map(self._decision, range(len(self._texts)))
             texts = [
@@ -186,7 +189,10 @@ class Session:
                 for text, d in zip(self._texts, decisions, strict=True)
             ]
         with self._exporting:
-            return self._export(texts)
+            try:
+                return self._export(texts)
+            except OSError as error:
+                raise ValueError(CommandErrors.H587.format(reason=error)) from error
 
     # Decisions
 
