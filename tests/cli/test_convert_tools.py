@@ -217,6 +217,15 @@ def test_langextract(tmp_path):
     assert lost.total() == 4
 
 
+def test_scores_beside_extractions(tmp_path):
+    found = [extraction("PER", "Ada", 0, 3, score=p) for p in (0.25, 0.75)]
+    found.append(extraction("PER", "Max", 8, 11))
+    text = lines({"text": "Ada met Max", "extractions": found})
+    (doc,), lost = read(tmp_path, "a.jsonl", text, into="llm")
+    assert named(doc.spans["llm"]) == [("Ada", "PER"), ("Max", "PER")] and not lost
+    assert doc.spans["llm"].attrs == {"scores": [0.75, 1.0]}
+
+
 # -------------------- brat
 
 
@@ -510,6 +519,15 @@ def test_tokens_without_any_label_are_unknown(tmp_path, content):
     format_ = "table" if "," in content else "columns"
     (doc,), lost = read(tmp_path, "a.csv", content, format_=format_)
     assert iob(doc) == [0, 0] and lost == {"tokens without a label: unknown": 2}
+
+
+@pytest.mark.parametrize(
+    "content, places",
+    [("Ada B-P\nL. I-P\nran 0\nin O\n", ["line 3 (0)"]), ("Ada\t\nran\t\n", ["line 1", "line 2"])],
+)
+def test_the_place_of_a_label_has_the_label_if_there_is_one(tmp_path, content, places):
+    _, report = converting.read(tmp_path / "a.conll", content, format_="columns")
+    assert [loss.place for loss in report.losses] == places
 
 
 def test_labels_in_a_cell(tmp_path):

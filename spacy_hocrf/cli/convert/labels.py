@@ -193,7 +193,8 @@ def _unknown(text: LabelledTokens, bad: Set[str]) -> list[tuple[int, int]]:
         label = text.labels[i]
         what = SILENT.get(label, "labels that are no part of a span")
         place = text.places[i]
-        place._replace(name=f"{place.name} ({label})"[:60]).lose(f"{what}: unknown")
+        name = f"{place.name} ({label})"[:60] if label else place.name
+        place._replace(name=name).lose(f"{what}: unknown")
     return [(i, i + 1) for i in tokens]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spacy_hocrf.cli.convert.entries import Entries, about_text, named_id, span_of, spans_inside
-from spacy_hocrf.cli.convert.lines import read_texts
+from spacy_hocrf.cli.convert.lines import read_texts, score_of
 from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, SourceFile, tokens_at
 
 __all__ = ["read_doc", "read_extractions", "read_pairs"]
@@ -81,7 +81,7 @@ def read_extractions(source: SourceFile, entries: Entries) -> Iterator[Converted
             place.lose("texts without extractions: these are unknown")
             yield ConvertedText(place, text=text, spans=None, id=id_, meta=meta)
             continue
-        spans, lost = list[CharSpan](), 0
+        spans, lost, scores = list[CharSpan](), 0, dict[CharSpan, float]()
         for each in extractions if isinstance(extractions, list) else [extractions]:
             label = each.get("extraction_class") if isinstance(each, Mapping) else None
             at = each.get("char_interval") if isinstance(each, Mapping) else None
@@ -93,7 +93,9 @@ def read_extractions(source: SourceFile, entries: Entries) -> Iterator[Converted
             if start is None or end is None:
                 lost += 1
                 continue
-            spans.append(span_of(place, [start, end, label]))
+            spans.append(span := span_of(place, [start, end, label]))
+            if (score := score_of(place, each)) is not None:
+                scores[span] = max(score, scores.get(span, 0.0))
             if each.get("alignment_status", "match_exact") != "match_exact":
                 place.lose("extractions whose words are not exactly in the text")
         place.lose(
@@ -101,4 +103,6 @@ def read_extractions(source: SourceFile, entries: Entries) -> Iterator[Converted
         )
         spans = spans_inside(place, text, spans)
         unknown = [(0, len(text))] if lost and text else []
-        yield ConvertedText(place, text=text, spans=spans, unknown=unknown, id=id_, meta=meta)
+        yield ConvertedText(
+            place, text=text, spans=spans, unknown=unknown, scores=scores, id=id_, meta=meta
+        )

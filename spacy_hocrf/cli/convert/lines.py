@@ -29,7 +29,7 @@ from spacy_hocrf.cli.convert.entries import (
 from spacy_hocrf.cli.convert.records import UNSPACED, CharSpan, ConvertedText, Place, SourceFile
 from spacy_hocrf.types import is_number
 
-__all__ = ["SPAN_KEYS", "TEXT_KEYS", "read_texts"]
+__all__ = ["SPAN_KEYS", "TEXT_KEYS", "read_texts", "score_of"]
 
 TEXT_KEYS = ("text", "data", "sentence", "content", "body")
 SPAN_KEYS = ("spans", "label", "labels", "entities", "ents")
@@ -162,7 +162,7 @@ def _of_list(
     spans, rejected, scores = list[CharSpan](), list[tuple[int, int]](), dict[CharSpan, float]()
     for row in placed:
         its_spans = list(_span(place, row))
-        if (score := _score(place, row)) is not None:
+        if (score := score_of(place, row)) is not None:
             scores |= {span: max(score, scores.get(span, 0.0)) for span in its_spans}
         if _accepts(row):
             spans += its_spans
@@ -302,7 +302,7 @@ def _of_label_studio(place: Place, annotations: Any, text: str) -> _Annotation:
     return _Annotation(spans, [(0, len(text))] if unread and text else [])
 
 
-def _score(place: Place, entry: Any) -> float | None:
+def score_of(place: Place, entry: Any) -> float | None:
     """Return a span's score; None if it has none. RAISES (ValueError): H290 if it is no probability."""
     scores = (entry.get(key) for key in SCORE_KEYS) if isinstance(entry, Mapping) else ()
     score = next((score for score in scores if score is not None), None)
