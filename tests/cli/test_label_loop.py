@@ -1,5 +1,6 @@
 """The model beside a person: what it learns, reads, chooses and says, without a page."""
 
+import re
 import threading
 from functools import partial
 
@@ -307,20 +308,31 @@ def test_a_trained_pipeline_is_adapted(begin, tmp_path):
     assert loop.model is not None
 
 
-def test_errors_of_the_thread_are_told_and_the_next_decision_mends_them(begin, monkeypatch):
+@pytest.mark.parametrize(
+    "error, told, traced",
+    [
+        (RuntimeError("no memory"), "RuntimeError: no memory", True),
+        (ValueError("[H041] Tokens 1 to 5"), "[H041] Tokens 1 to 5", False),
+    ],
+)
+def test_errors_of_the_thread_are_told_and_the_next_decision_mends_them(
+    begin, monkeypatch, caplog, error, told, traced
+):
     loop = begin()
     annotate(loop, range(4))
     loop.wait(idle=True)
     known, train = loop.readings(5), loop._models.train
 
     def broken(*_, **__):
-        raise RuntimeError("no memory")
+        raise error
 
     monkeypatch.setattr(loop._models, "train", broken)
     annotate(loop, [4])
-    with pytest.raises(RuntimeError, match="no memory"):
+    with pytest.raises(RuntimeError, match=re.escape(str(error))):
         loop.wait()
-    assert loop.progress().error == "RuntimeError: no memory"
+    assert loop.progress().error == told
+    assert [told in record.message for record in caplog.records] == [True]
+    assert ("Traceback" in caplog.text) == traced
     assert loop.readings(5) == known  # the last model is there
     monkeypatch.setattr(loop._models, "train", train)
     annotate(loop, [6])

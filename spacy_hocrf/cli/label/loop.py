@@ -285,8 +285,11 @@ class LabelLoop:
             return not self._closed
 
     def _report_error(self, error: Exception) -> None:
-        logger.error("The model could not be learnt", exc_info=error)
-        self._error = f"{type(error).__name__}: {error}"
+        coded = str(error).startswith("[")
+        self._error = str(error) if coded else f"{type(error).__name__}: {error}"
+        logger.error(
+            "The model could not be learnt: %s", self._error, exc_info=None if coded else error
+        )
         self._changed.notify_all()
 
     def _learn_decided(self) -> None:
