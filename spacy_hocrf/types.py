@@ -32,6 +32,7 @@ __all__ = [
     "TOKEN",
     "Expectations",
     "LabelPattern",
+    "Matrix",
     "Observations",
     "Potentials",
     "Rows",
@@ -40,10 +41,15 @@ __all__ = [
     "Segmentation",
     "Segments",
     "Spans",
+    "Vector",
     "is_number",
     "is_sigma",
     "is_whole",
 ]
+
+# float64, of one dimension and of two
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 LabelPattern = tuple[int, ...]
 """Labels of consecutive segments, oldest first."""

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import hashes
 from spacy_hocrf.engine.selection import joined_segments, select_segments
 from spacy_hocrf.features.tokens import EDGE
-from spacy_hocrf.types import Segments
+from spacy_hocrf.types import Matrix, Segments, Vector
 
 __all__ = ["N_FEATURES", "ReadingCounts", "Reranker", "WholeReadings"]
 
@@ -48,7 +48,6 @@ with 3 instead of 6, 46.6 and 36.1.
 
 Hashes = NDArray[np.uint64]
 Places = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class WholeReadings(NamedTuple):
@@ -56,7 +55,7 @@ class WholeReadings(NamedTuple):
 
     spans: Segments  # of each reading; their labels are indices into the scheme's `labels`
     text: Places  # [m] number of each reading's text
-    log_probability: Floats  # [m] under the CRF, nats
+    log_probability: Vector  # [m] under the CRF, nats
 
     def at(self, places: Places) -> "WholeReadings":
         """Return the readings with some indices, int64 [k]."""
@@ -101,7 +100,7 @@ class ReadingCounts:
         distinct, numbers = np.unique(np.concatenate(keys), return_counts=True)
         return cls(texts, labels, distinct, numbers.astype(np.int64))
 
-    def features(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
+    def features(self, readings: WholeReadings, words: Hashes, places: Places) -> Matrix:
         """Compute ψ of each reading, float64 [m, N_FEATURES].
 
         words (uint64 [N]): words of the tokens of all texts.
@@ -129,12 +128,12 @@ class ReadingCounts:
         return np.stack(columns, axis=1)
 
     @cached_property
-    def _amounts(self) -> Floats:
+    def _amounts(self) -> Matrix:
         """log ((c + 1/10) / (texts + 1/2)) of each number of spans per label, float64 [MAX_COUNT + 1, L]."""
         keys = _amounts(np.arange(MAX_COUNT + 1, dtype=np.uint64)[:, None], len(self.labels))
         return np.asarray(np.log((self._number(keys) + 0.1) / (self.texts + 0.5)))
 
-    def _number(self, keys: Hashes) -> Floats:
+    def _number(self, keys: Hashes) -> Matrix:
         """Return the count of each key; 0 for unknown keys."""
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[place] == keys, self.numbers[place], 0).astype(np.float64)
@@ -195,7 +194,7 @@ class Reranker(NamedTuple):
     """Weights and counts by which readings are reranked."""
 
     counts: ReadingCounts
-    weights: Floats  # [N_FEATURES]
+    weights: Vector  # [N_FEATURES]
     attribute: str  # token attribute that stands for a word
     texts: int  # number of texts that the weights were learnt from
 
@@ -204,7 +203,7 @@ class Reranker(NamedTuple):
         scale = np.where(np.arange(N_FEATURES) == 0, temperature, 1.0)
         return self._replace(weights=self.weights * scale)
 
-    def log_chances(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
+    def log_chances(self, readings: WholeReadings, words: Hashes, places: Places) -> Vector:
         """Return the log probability of each reading, normalised like those of the CRF, float64 [m]; words
         and places as in `features`.
         """

@@ -4,11 +4,12 @@ import math
 from collections import deque
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from spacy_hocrf.types import Vector
 
 __all__ = ["MIN_CURVATURE", "RUNNING", "TINY", "Descent"]
 
-Vector = NDArray[np.float64]  # [F]
 
 RUNNING = "running"
 TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY

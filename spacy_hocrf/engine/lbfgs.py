@@ -46,10 +46,10 @@ from spacy_hocrf.engine.descent import MIN_CURVATURE, RUNNING, TINY, Descent
 from spacy_hocrf.engine.line_search import Probe, strong_wolfe
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import BLOCK, dot, sweep
+from spacy_hocrf.types import Vector
 
 __all__ = ["LBFGS"]
 
-Vector = NDArray[np.float64]  # [F]
 
 FADING = 0.99
 """Factor, per pair, of the share of the diagonal that began with the given curvature."""

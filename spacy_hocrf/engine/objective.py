@@ -17,7 +17,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
@@ -27,11 +26,9 @@ from spacy_hocrf.engine.reduction import ShardSum
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import CHUNK, sweep
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import Expectations
+from spacy_hocrf.types import Expectations, Vector
 
 __all__ = ["Objective", "likelihood"]
-
-Vector = NDArray[np.float64]
 
 
 class Objective:

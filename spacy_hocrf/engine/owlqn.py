@@ -28,10 +28,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.engine.descent import MIN_CURVATURE, RUNNING, TINY, Descent
 from spacy_hocrf.engine.line_search import DECREASE, ROUNDING
+from spacy_hocrf.types import Vector
 
 __all__ = ["OWLQN", "pseudo_gradient"]
 
-Vector = NDArray[np.float64]  # [F]
 
 GROWTH = 2.0
 """A step may be at most this much longer than the last one, up to 1."""

@@ -28,13 +28,12 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers, expectations
 from spacy_hocrf.engine.reduction import ShardSum
+from spacy_hocrf.types import Vector
 
 __all__ = ["TILT", "Ratio", "RatioPenalty", "expected_tokens"]
 
 TILT = 1e-4
 """The e above: its square is negligible beside T(w), and so is the rounding error of log Z divided by e."""
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

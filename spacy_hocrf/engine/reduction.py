@@ -11,13 +11,11 @@ from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.threads import Threads
+from spacy_hocrf.types import Vector
 
 __all__ = ["MIN_PARTS", "PartialSum", "ReductionTree", "ShardLoss", "ShardSum", "parts_of"]
 
@@ -30,8 +28,6 @@ MAX_PARTS = 64
 NUMBERS_PER_SHARD = 80_000
 """Limits the number of parts, down to MIN_PARTS, so that adding them takes at most this many additions
 per shard."""
-
-Vector = NDArray[np.float64]
 
 
 class ShardLoss(Protocol):

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.data_set import Layout, Shard
 from spacy_hocrf.engine.objective import Objective
+from spacy_hocrf.types import Vector
 
 __all__ = ["Tied", "TiedObjective"]
-
-Vector = NDArray[np.float64]
 
 
 class Tied:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.types import Matrix
+
 __all__ = ["MAX_TILE", "multiply", "multiply_transposed"]
 
-Matrix = NDArray[np.float64]
 
 MAX_TILE = 2**18
 """Most multiplications in a tile."""

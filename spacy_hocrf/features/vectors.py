@@ -25,6 +25,7 @@ from spacy_hocrf.features.products import multiply, multiply_transposed
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.locks import CACHES
 from spacy_hocrf.types import PARTS as NAMES
+from spacy_hocrf.types import Matrix
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Vectors", "Words", "check_scale", "make_vectors"]
 
-Matrix = NDArray[np.float64]
 Rows = NDArray[np.float32] | NDArray[np.float64]
 
 NOWHERE = -1

@@ -35,10 +35,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.learning import Comparison, Task, decode, least_weights
+from spacy_hocrf.types import Vector
 
 __all__ = ["Block", "FrankWolfe", "Value"]
 
-Vector = NDArray[np.float64]
 
 ROUNDS = 200
 """Most passes over the kept outputs between two decodings of all tasks; decoding takes most of the

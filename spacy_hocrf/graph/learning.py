@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import Vector
 
 __all__ = ["Comparison", "Task", "counts_of", "decode", "least_weights"]
 
-Vector = NDArray[np.float64]
 
 ROUNDING = 1e-6
 """Scores that differ by less than this, relative to themselves, are equal."""

@@ -13,8 +13,6 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from spacy.util import logger
 from tqdm import tqdm
 from wasabi.printer import Printer
@@ -23,6 +21,7 @@ from spacy_hocrf.learning.choice import Choice
 from spacy_hocrf.learning.heldout import MIN_GROUPS, Fold, Sides, comparison_trainer, held_out_sides
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.training.base import DEFAULT_SIGMA
+from spacy_hocrf.types import Vector
 
 __all__ = [
     "HELD_OUT_TO_CHOOSE",
@@ -46,8 +45,6 @@ MIN_TOKENS_FOR_WIDE = 30_000
 
 HELD_OUT_TO_CHOOSE = 100
 """Number of held-out documents that is enough to choose by."""
-
-Vector = NDArray[np.float64]  # [F]
 
 
 class Trial(NamedTuple):

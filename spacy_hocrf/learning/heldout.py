@@ -10,7 +10,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.engine.objective import Objective
@@ -19,6 +18,7 @@ from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.training.base import Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.types import Vector
 
 __all__ = [
     "FOLDS",
@@ -56,7 +56,6 @@ SEED = 0
 SIGMA_WITHOUT_PRIOR = 1.0
 """Sigma of models by which settings are chosen for a trainer that has no prior."""
 
-Vector = NDArray[np.float64]  # [F]
 Sides = tuple[list[Document], list[Document]]  # for training, held out
 
 

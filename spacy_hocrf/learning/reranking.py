@@ -32,6 +32,7 @@ from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.saving.persistence import Section
 from spacy_hocrf.saving.schema import Amount
+from spacy_hocrf.types import Matrix, Vector
 
 __all__ = [
     "HeldOutReadings",
@@ -51,7 +52,6 @@ ORDER_OF_MODEL = np.eye(1, N_FEATURES)[0]
 WORD_ATTRIBUTES = ("NORM", "LOWER", "ORTH")
 """Preferred attributes that stand for a word, if the features read one; else another that they read."""
 
-Floats = NDArray[np.float64]
 Batch = tuple[WholeReadings, NDArray[np.uint64], NDArray[np.int64]]
 
 
@@ -59,11 +59,11 @@ class HeldOutReadings(NamedTuple):
     """The n most probable readings of D held-out documents, m in all."""
 
     readings: WholeReadings  # their labels are indices into that model's labels
-    features: Floats  # [m, N_FEATURES]
+    features: Matrix  # [m, N_FEATURES]
     right: NDArray[np.bool_]  # [m] does it equal the annotation?
     offsets: NDArray[np.int64]  # [D + 1] first reading of each document
 
-    def best(self, weights: Floats) -> NDArray[np.int64]:
+    def best(self, weights: Vector) -> NDArray[np.int64]:
         """Return the best reading of each document, int64 [D], by weights, float64 [N_FEATURES]."""
         scores, bounds = self.features @ weights, pairwise(self.offsets.tolist())
         return np.array([a + int(scores[a:b].argmax()) for a, b in bounds], dtype=np.int64)
@@ -124,7 +124,7 @@ def held_out_readings(
     attribute, complete = _attribute(model), [document for document in learnt if document.complete]
     counts = ReadingCounts.of(len(model.scheme.labels), _annotated(model, complete, attribute))
     scheme = model.scheme
-    parts, features, right = list[WholeReadings](), list[Floats](), list[NDArray[np.bool_]]()
+    parts, features, right = list[WholeReadings](), list[Matrix](), list[NDArray[np.bool_]]()
     sizes, read = list[int](), 0
     for batch, tokens in model.corpus.batches(held_out):
         potentials = model.potentials(tokens)
@@ -145,7 +145,7 @@ def held_out_readings(
     return HeldOutReadings(*columns, offsets_of(sizes))
 
 
-def weights_of(parts: Sequence[HeldOutReadings]) -> Floats:
+def weights_of(parts: Sequence[HeldOutReadings]) -> Vector:
     """Learn the weights that rank right readings first, float64 [N_FEATURES], from one or more parts."""
     features = np.concatenate([part.features for part in parts])
     right = np.concatenate([part.right for part in parts])
@@ -155,8 +155,8 @@ def weights_of(parts: Sequence[HeldOutReadings]) -> Floats:
 
 
 def best_weights(
-    features: Floats, right: NDArray[np.bool_], offsets: NDArray[np.int64], prior: float = PRIOR
-) -> Floats:
+    features: Matrix, right: NDArray[np.bool_], offsets: NDArray[np.int64], prior: float = PRIOR
+) -> Vector:
     """Return the weights with the smallest loss, float64 [K].
 
     features (float64 [m, K]): ψ of all readings; the first column is log P.

@@ -31,7 +31,6 @@ from spacy_hocrf.links.items import ItemFinder, Thread, refuse, registered
 from spacy_hocrf.links.learning import LinkLearner, Text
 from spacy_hocrf.links.model import (
     Choices,
-    Floats,
     Keys,
     LinkModel,
     best_pairs,
@@ -45,7 +44,7 @@ from spacy_hocrf.links.templates import LinkFeatures, observe
 from spacy_hocrf.pipeline import saved_settings
 from spacy_hocrf.saving.archive import Payload
 from spacy_hocrf.saving.storage import StoredPipe
-from spacy_hocrf.types import SIGMA_RANGE, is_sigma
+from spacy_hocrf.types import SIGMA_RANGE, Vector, is_sigma
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["FoundLinks", "LinkPipe"]
@@ -59,7 +58,7 @@ class _Seen(NamedTuple):
 
     keys: Keys  # [P, K]
     choices: Choices
-    shares: Floats  # [P]
+    shares: Vector  # [P]
     contents: tuple[bytes, ...]
     links: int  # number of annotated links
     lost: int  # number of links that are not among the pairs

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.lbfgs import LBFGS
-from spacy_hocrf.links.model import Choices, Floats, LinkModel, normalized
+from spacy_hocrf.links.model import Choices, LinkModel, normalized
+from spacy_hocrf.types import Vector
 
 __all__ = ["LinkLearner", "LinkObjective", "Text"]
 
@@ -33,7 +34,7 @@ class Text(NamedTuple):
 
     rows: NDArray[np.int32]  # [P, K] feature of each template, F for an unknown one
     choices: Choices  # [C + 1]
-    shares: Floats  # [P] annotated probabilities
+    shares: Vector  # [P] annotated probabilities
 
 
 class LinkObjective:
@@ -49,7 +50,7 @@ class LinkObjective:
         self._choices = offsets_of(np.concatenate([np.diff(text.choices) for text in texts]))
         self._precision = sigma**-2.0
 
-    def __call__(self, weights: Floats) -> tuple[float, Floats]:
+    def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Return value and gradient at these weights, float64 [F]."""
         scores = np.append(weights, 0.0)[self._rows].sum(axis=1)
         total, probabilities = normalized(scores, self._choices)

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Choices", "Floats", "Keys", "LinkModel", "best_pairs", "known_keys", "normalized"]
+from spacy_hocrf.types import Vector
 
-Floats = NDArray[np.float64]
+__all__ = ["Choices", "Keys", "LinkModel", "best_pairs", "known_keys", "normalized"]
+
 Keys = NDArray[np.uint64]
 Rows = NDArray[np.int32]
 Choices = NDArray[np.int64]
@@ -27,7 +28,7 @@ class LinkModel(NamedTuple):
     """F features, as the hashes that templates compute, and their weights."""
 
     keys: Keys  # [F] ascending
-    weights: Floats  # [F]
+    weights: Vector  # [F]
 
     def rows(self, seen: Keys) -> Rows:
         """Return the feature for each template's hash of a pair, F for an unknown one, int32 [P, K]."""
@@ -36,9 +37,9 @@ class LinkModel(NamedTuple):
         place = np.minimum(np.searchsorted(self.keys, seen), len(self.keys) - 1)
         return np.where(self.keys[place] == seen, place, len(self.keys)).astype(np.int32)
 
-    def scores(self, seen: Keys) -> Floats:
+    def scores(self, seen: Keys) -> Vector:
         """Return the score of each pair in nats, float64 [P]. seen (uint64 [P, K]): templates' hashes."""
-        scores: Floats = np.append(self.weights, 0.0)[self.rows(seen)].sum(axis=1)
+        scores: Vector = np.append(self.weights, 0.0)[self.rows(seen)].sum(axis=1)
         return scores
 
 
@@ -53,7 +54,7 @@ def known_keys(seen: Sequence[Keys], min_count: int) -> Keys:
     return frequent
 
 
-def normalized(scores: Floats, choices: Choices) -> tuple[Floats, Floats]:
+def normalized(scores: Vector, choices: Choices) -> tuple[Vector, Vector]:
     """Return the log of the sum over each choice, including "no link", float64 [C], and the probability of
     each pair, float64 [P].
 
@@ -66,7 +67,7 @@ def normalized(scores: Floats, choices: Choices) -> tuple[Floats, Floats]:
     return largest + np.log(total), values / np.repeat(total, sizes)
 
 
-def best_pairs(scores: Floats, choices: Choices) -> NDArray[np.int64]:
+def best_pairs(scores: Vector, choices: Choices) -> NDArray[np.int64]:
     """Return the most probable links: the best pair of each choice, the first of equals, if it is more
     probable than no link; ascending, int64 [links].
     """

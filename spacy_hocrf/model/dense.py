@@ -19,7 +19,7 @@ from spacy_hocrf.features.products import multiply, multiply_transposed
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.words import KnownWords, Table, known_words, tables_of
-from spacy_hocrf.types import PARTS
+from spacy_hocrf.types import PARTS, Matrix
 
 __all__ = [
     "Dense",
@@ -33,8 +33,6 @@ __all__ = [
     "moved_weights",
     "n_dense",
 ]
-
-Matrix = NDArray[np.float64]
 
 
 class DenseScore(Protocol):

@@ -17,7 +17,7 @@ from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.dense import Dense, DenseScore, LinearScore, Scores, checked_array
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.words import KnownWords, Table, WordScore
-from spacy_hocrf.types import PARTS, Expectations
+from spacy_hocrf.types import PARTS, Expectations, Matrix
 
 __all__ = [
     "Head",
@@ -28,8 +28,6 @@ __all__ = [
     "learnt",
     "listens",
 ]
-
-Matrix = NDArray[np.float64]
 
 
 class Head(LinearScore):

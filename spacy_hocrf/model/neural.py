@@ -25,12 +25,11 @@ from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.features.vectors import check_scale
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.heads import Head
-from spacy_hocrf.types import PARTS
+from spacy_hocrf.types import PARTS, Matrix
 
 __all__ = ["encoder_of", "encoder_with_heads"]
 
 FETCH: Callable[[object], NDArray[Any]] = to_numpy
-Matrix = NDArray[np.float64]
 Tok2Vec = Model[list[Doc], list[Floats2d]]
 
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.features.vectors import Vectors
+from spacy_hocrf.types import Matrix
 
 __all__ = ["KnownWords", "Table", "WordScore", "known_words", "tables_of", "words_of"]
 
-Matrix = NDArray[np.float64]
 Rows = NDArray[np.float32] | NDArray[np.float64]
 
 MAX_KNOWN_WORDS = 2**15

@@ -33,11 +33,9 @@ from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.placement import CompiledIndex
-from spacy_hocrf.types import Segments
+from spacy_hocrf.types import Segments, Vector
 
 __all__ = ["Arow", "AveragedPerceptron", "PassiveAggressive"]
-
-Vector = NDArray[np.float64]
 
 
 class AveragedPerceptron:

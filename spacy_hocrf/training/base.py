@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import SIGMA_RANGE, is_sigma
+from spacy_hocrf.types import SIGMA_RANGE, Vector, is_sigma
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
@@ -35,7 +35,6 @@ __all__ = [
     "precision_of",
 ]
 
-Vector = NDArray[np.float64]
 
 AUTO = "auto"
 """Value of a setting that is chosen by the corpus."""

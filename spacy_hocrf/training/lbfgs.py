@@ -19,11 +19,10 @@ from spacy_hocrf.training.base import (
     DEFAULT_SIGMA,
     BaseTrainer,
     Trainable,
-    Vector,
     checked_sigma,
     precision_of,
 )
-from spacy_hocrf.types import SIGMA_RANGE, is_number, is_sigma
+from spacy_hocrf.types import SIGMA_RANGE, Vector, is_number, is_sigma
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.training.base import Trainable, Vector
+from spacy_hocrf.training.base import Trainable
 from spacy_hocrf.training.lbfgs import LBFGSRun, LBFGSTrainer
-from spacy_hocrf.types import is_number
+from spacy_hocrf.types import Vector, is_number
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective

@@ -11,10 +11,10 @@ from spacy_hocrf.training.base import (
     AUTO,
     BaseTrainer,
     Trainable,
-    Vector,
     checked_sigma,
     precision_of,
 )
+from spacy_hocrf.types import Vector
 
 __all__ = ["SGDTrainer"]
 

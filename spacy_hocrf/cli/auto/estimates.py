@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.types import Vector
+
 __all__ = [
     "Curve",
     "Interval",
@@ -35,7 +37,6 @@ POWERS = np.arange(1, 11) / 10
 """Candidates for c in F = a - b n^-c."""
 
 Numbers = NDArray[np.int64]
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
