@@ -21,7 +21,7 @@ from spacy_hocrf.sequences.dataset import Dataset
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.features import FeatureSettings, features_of
 from spacy_hocrf.sequences.items import read_items
-from spacy_hocrf.sequences.learning import LearningSettings, Progress, learn, model_of
+from spacy_hocrf.sequences.learning import LearningSettings, Progress, learn, sequence_model
 from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import model_from_bytes, model_to_bytes
 from spacy_hocrf.types import is_number, is_whole
@@ -150,7 +150,9 @@ class HighOrderCRF(BaseEstimator):
         features = features_of(labelled, data.attributes, len(data.labels), feature_settings)
         self.n_iter_ = 0
         weights, _, self.loss_ = learn(labelled, features, settings, self._note)
-        self.model_ = model_of(data.labels, data.attributes, features, weights).without_zeros()
+        self.model_ = sequence_model(
+            data.labels, data.attributes, features, weights
+        ).without_zeros()
         return self
 
     def predict(self, X: Items) -> NDArray[np.object_]:

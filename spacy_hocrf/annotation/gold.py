@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy_hocrf.annotation import teachers
 from spacy_hocrf.annotation.annotation import Annotation, TextConstraint
 from spacy_hocrf.annotation.targets import Target
-from spacy_hocrf.annotation.text_constraints import content, of_reference
+from spacy_hocrf.annotation.text_constraints import constraints_content, of_reference
 
 __all__ = ["Gold"]
 
@@ -46,7 +46,7 @@ class Gold:
         annotation, key = self.target.key(reference), self.constraints_key
         if self.teachers:
             annotation += teachers.content(reference, self.teachers)
-        return annotation if key is None else annotation + content(reference, key)
+        return annotation if key is None else annotation + constraints_content(reference, key)
 
     def annotation(self, example: Example) -> Annotation:
         """Return the annotation of the reference, on the predicted Doc's tokens.

@@ -21,7 +21,7 @@ __all__ = [
     "Predictions",
     "Trace",
     "decoded_spans",
-    "joined",
+    "joined_predictions",
     "label_hashes",
 ]
 
@@ -136,7 +136,7 @@ class DecodedSpans:
         return (Span(doc, *row) for row in self.rows)
 
 
-def joined(predictions: Sequence[Prediction]) -> BatchPrediction:
+def joined_predictions(predictions: Sequence[Prediction]) -> BatchPrediction:
     """Join predictions, whose labels may differ, into one batch. It has probabilities only if all of the
     predictions have them.
     """

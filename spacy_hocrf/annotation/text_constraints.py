@@ -30,11 +30,11 @@ __all__ = [
     "KINDS",
     "TextConstraints",
     "add",
-    "content",
+    "constraints_content",
     "of_annotations",
     "of_reference",
     "put",
-    "read",
+    "read_constraints",
 ]
 
 KINDS = {
@@ -111,7 +111,9 @@ class TextConstraints(NamedTuple):
         ]
 
 
-def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme) -> TextConstraints:
+def read_constraints(
+    batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme
+) -> TextConstraints:
     """Read the constraints on some Docs, stripped of white space at their ends; empty ones are dropped.
 
     texts (Sequence[int]): numbers of Docs that have the group, ascending.
@@ -143,7 +145,7 @@ def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme)
     return constraints
 
 
-def content(reference: Doc, key: str) -> bytes:
+def constraints_content(reference: Doc, key: str) -> bytes:
     """Return bytes that are equal for references with equal constraints; empty without any."""
     if key not in reference.spans:
         return b""
@@ -228,7 +230,7 @@ def _may_be_invalid(constraints: TextConstraints, scheme: LabelScheme) -> bool:
 
 
 def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
-    """Check the constraints on a text. RAISES (ValueError): H217 as `read`."""
+    """Check the constraints on a text. RAISES (ValueError): H217 as `read_constraints`."""
     constraints = []
     for span in doc.spans[key]:
         start, end = trim(doc, span.start, span.end)

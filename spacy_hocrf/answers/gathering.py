@@ -10,7 +10,7 @@ from spacy_hocrf.answers.decoders import Answer, Candidates
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.types import Segments
 
-__all__ = ["Result", "joined", "of_sequences", "with_others"]
+__all__ = ["Result", "gathered", "of_sequences", "with_others"]
 
 Result = TypeVar("Result", Answer, Candidates)
 
@@ -22,10 +22,10 @@ def with_others(result: Result, *others: tuple[NDArray[np.int64], Result]) -> Re
     """
     parts: list[tuple[NDArray[np.int64], Result]] = [(np.arange(len(result.possible)), result)]
     parts += others
-    return joined(parts)
+    return gathered(parts)
 
 
-def joined(parts: Sequence[tuple[NDArray[np.int64], Result]]) -> Result:
+def gathered(parts: Sequence[tuple[NDArray[np.int64], Result]]) -> Result:
     """Join results for parts of a batch into results for the whole batch.
 
     parts (Sequence[tuple[int64 [n], Result]]): ascending numbers of the sequences of each part, and their

@@ -320,7 +320,7 @@ class Predictor:
         docs = batch.with_group(key)
         if not docs:
             return None, None
-        texts = text_constraints.read(batch, docs, key, self.scheme)
+        texts = text_constraints.read_constraints(batch, docs, key, self.scheme)
         return texts, forbidden_by(self.scheme, texts, batch.offsets, self._blank(batch))
 
     def _blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:

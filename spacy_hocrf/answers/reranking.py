@@ -11,10 +11,10 @@ from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.types import Segments
 
-__all__ = ["read"]
+__all__ = ["rerank"]
 
 
-def read(part: Part, decoder: Reranked) -> Answer:
+def rerank(part: Part, decoder: Reranked) -> Answer:
     """Return the best-looking reading of each Doc, with the probability that it is exactly the Doc's reading.
 
     decoder (Reranked): a decoder whose reranker has been learnt.

@@ -29,9 +29,9 @@ from spacy_hocrf.answers.decoders import (
     checked_answer,
 )
 from spacy_hocrf.answers.gains import chances_of, span_gains
-from spacy_hocrf.answers.gathering import joined, with_others
+from spacy_hocrf.answers.gathering import gathered, with_others
 from spacy_hocrf.answers.part import Part
-from spacy_hocrf.answers.reranking import read
+from spacy_hocrf.answers.reranking import rerank
 from spacy_hocrf.answers.ruled import RuledTexts
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.engine.ruled import Ruled
@@ -91,7 +91,7 @@ class UnderRules:
         decoder = self.decoder
         if isinstance(decoder, Reranked) and decoder.knows(self.scheme.labels):
             parts = self.split(part, exactly=True)
-            return joined([(p.docs, self._repaired(p, read(p, decoder))) for p in parts])
+            return gathered([(p.docs, self._repaired(p, rerank(p, decoder))) for p in parts])
         if self.rules.constraints.empty and part.inside is None:
             return self._decode(part)  # there is nothing to break
         if not self.rules.rules:
@@ -101,7 +101,7 @@ class UnderRules:
         survey, candidates = self._survey(part)
         if candidates is None or not isinstance(decoder, ExpectedF):
             parts = self._split(part, survey)
-            return joined([(p.docs, self._repaired(p, self._decode(p))) for p in parts])
+            return gathered([(p.docs, self._repaired(p, self._decode(p))) for p in parts])
         if self._prefers_all_rules:
             return self._answer_by_all_rules(part, survey, candidates, decoder)
         parts = self._split(part, survey, followed=True)
@@ -116,7 +116,7 @@ class UnderRules:
         """
         parts = self.split(part, exactly=exactly)
         find = self.exact.candidates
-        return joined([(part.docs, find(*part.inputs, at_least, part.blank)) for part in parts])
+        return gathered([(part.docs, find(*part.inputs, at_least, part.blank)) for part in parts])
 
     def split(self, part: Part, *, exactly: bool) -> list[Part]:
         """Split a part that follows no rules yet into parts of Docs that could break the same rules.

@@ -13,7 +13,7 @@ from wasabi import msg
 
 from spacy_hocrf.annotation.readers import read_examples
 from spacy_hocrf.cli.checking import MAX_LOST, CorpusFacts, facts_of
-from spacy_hocrf.cli.docbins import doc_files, docs_of
+from spacy_hocrf.cli.docbins import doc_files, docs_of_file
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import (
     BestAt,
@@ -103,7 +103,7 @@ def config_cli(
         raise ValueError(CommandErrors.H157.format(path=output))
     for path in (train, dev, vectors, encoder):
         check_path(path)
-    if dev is not None and not any(True for file in doc_files(dev) for _ in docs_of(file)):
+    if dev is not None and not any(True for file in doc_files(dev) for _ in docs_of_file(file)):
         raise ValueError(CommandErrors.H158.format(path=dev))
     config = starting_config(lang, vectors, spans_key, pipeline, encoder, best_at)
     component = config["components"][config["nlp"]["pipeline"][-1]]

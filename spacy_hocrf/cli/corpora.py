@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.util import registry, resolve_dot_names
 from thinc.api import fix_random_seed
 
-from spacy_hocrf.cli.docbins import doc_files, docs_of, examples_of
+from spacy_hocrf.cli.docbins import doc_files, docs_of_file, examples_of
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["read_corpus", "read_docs", "train_and_dev"]
@@ -52,7 +52,7 @@ def read_docs(path: str | Path, *, least: int = 0) -> list[Doc]:
     least (int): minimum number of documents.
     RAISES (ValueError): H257 or H381 for a file without Docs, H158 for fewer documents.
     """
-    docs = [doc for file in doc_files(path) for doc in docs_of(file)]
+    docs = [doc for file in doc_files(path) for doc in docs_of_file(file)]
     if len(docs) < least:
         raise ValueError(CommandErrors.H158.format(path=path))
     return docs

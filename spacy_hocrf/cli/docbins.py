@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from spacy_hocrf.annotation.readers import DAMAGED, docs_in
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["doc_files", "docs_of", "examples_of", "has_docs", "visible_files"]
+__all__ = ["doc_files", "docs_of_file", "examples_of", "has_docs", "visible_files"]
 
 SUFFIX = ".spacy"
 BEGINNING = 4096
@@ -70,7 +70,7 @@ def _name_convert(path: Path, output: Path, kind: str) -> None:
     raise ValueError(CommandErrors.H381.format(path=path, found=kind, arguments=arguments))
 
 
-def docs_of(path: Path) -> Iterator[Doc]:
+def docs_of_file(path: Path) -> Iterator[Doc]:
     """Read the documents of a file. RAISES (ValueError): H257 if it has none."""
     yield from docs_in(path, Vocab(lex_attr_getters={IS_SPACE: str.isspace}))
 
@@ -90,6 +90,6 @@ def examples_of(
         return list(reader(nlp))
     except DAMAGED:
         for file in files():
-            for _ in docs_of(file):
+            for _ in docs_of_file(file):
                 pass
         raise

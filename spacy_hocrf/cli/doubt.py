@@ -37,7 +37,7 @@ from spacy_hocrf.annotation.weights import set_weight
 from spacy_hocrf.answers.pages import make_page, text_on_page
 from spacy_hocrf.answers.reading import Reading, ScoredSpan
 from spacy_hocrf.cli.corpora import read_docs
-from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, begin, doubts_of, text_weights
+from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, doubts_of, shortened, text_weights
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import (
     Code,
@@ -308,7 +308,7 @@ def _next_tasks(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
             str(place),
             f"{text.gain:.2f}",
             str(text.number if text.id is None else text.id),
-            begin(text.words, 2 * WIDTH),
+            shortened(text.words, 2 * WIDTH),
         )
         for place, text in enumerate(texts[:most], 1)
     ]

@@ -36,9 +36,9 @@ __all__ = [
     "WORTH",
     "Doubt",
     "ReadText",
-    "begin",
     "contradictions",
     "doubts_of",
+    "shortened",
     "text_weights",
 ]
 
@@ -102,7 +102,7 @@ class ReadText:
         """Spell out the words of a span and its label."""
         if span is None:
             return "-"
-        return f"{begin(self.words[span.start : span.end], WIDTH)} ({span.label})"
+        return f"{shortened(self.words[span.start : span.end], WIDTH)} ({span.label})"
 
 
 def doubts_of(
@@ -178,7 +178,7 @@ def contradictions(
     return doubts
 
 
-def begin(words: Sequence[str], width: int) -> str:
+def shortened(words: Sequence[str], width: int) -> str:
     """Join words into one line, cut to `width` characters."""
     line = " ".join("".join(words).split())
     return line if len(line) <= width else f"{line[: width - 2].rstrip()} …"

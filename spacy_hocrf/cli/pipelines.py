@@ -41,7 +41,7 @@ __all__ = [
     "component_of",
     "folds_of",
     "group_numbers",
-    "grouped",
+    "numbered_keys",
     "predictions",
     "ready_docs",
     "scorer_of",
@@ -175,10 +175,10 @@ def group_numbers(docs: Iterable[Doc], attribute: str | None) -> NDArray[np.int6
         group by itself.
     """
     groups = [get_group(doc, attribute) for doc in docs]
-    return grouped([None if group is None else (group,) for group in groups])
+    return numbered_keys([None if group is None else (group,) for group in groups])
 
 
-def grouped(keys: Iterable[Hashable]) -> NDArray[np.int64]:
+def numbered_keys(keys: Iterable[Hashable]) -> NDArray[np.int64]:
     """Number groups by first appearance: int64 [D]. Keys are no numbers; None is a group by itself."""
     numbers: dict[Hashable, int] = {}
     distinct = (i if key is None else key for i, key in enumerate(keys))

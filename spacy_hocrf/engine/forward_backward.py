@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spacy_hocrf import dispatch
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.kernels.lattice import Graph
-from spacy_hocrf.engine.kernels.protocol import EngineKernels, Lost, Memory, kernels
+from spacy_hocrf.engine.kernels.protocol import EngineKernels, Lost, Memory, engine_kernels
 from spacy_hocrf.engine.kernels.trees import add_to_suffixes
 from spacy_hocrf.engine.problem import Constants, Problem, constants_of
 from spacy_hocrf.errors import Errors
@@ -58,7 +58,7 @@ class Buffers(Scratch):
     def workspace(self, path: str) -> Memory:
         """Return the workspace for the kernels of a build."""
         if path not in self._workspaces:
-            module = kernels(path)
+            module = engine_kernels(path)
             views = module.Automaton(automaton=self.automaton, least_tail=MIN_TAIL)
             self._workspaces[path] = module.Workspace(fsa=views)
         return self._workspaces[path]
@@ -243,12 +243,14 @@ def run_kernels(
         lost = []
         for path, planned in plan(problem):
             chosen = planned if among is None else planned[np.isin(planned, among)]
-            lost_here, not_finite = run(buffers.workspace(path), kernels(path), chosen, "scaled")
+            lost_here, not_finite = run(
+                buffers.workspace(path), engine_kernels(path), chosen, "scaled"
+            )
             lost += lost_here
             if not_finite:
                 problem.check_tokens()
     if logs and lost:
-        single = kernels("single")
+        single = engine_kernels("single")
         _, not_finite = run(
             buffers.workspace("single"), single, np.array(lost, dtype=np.int64), "log"
         )
@@ -271,7 +273,7 @@ def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
     if len(problem.lengths) == 1:
         return [("single", np.zeros(1, dtype=np.int64))]
     order = np.argsort(-problem.lengths, kind="stable")
-    width = kernels(path).WIDTH
+    width = engine_kernels(path).WIDTH
     row = (len(problem.automaton.states) + len(problem.automaton.open_target)) * 8 * width
     large = int(np.searchsorted(-problem.lengths[order] * row, -SINGLE_BYTES, side="right"))
     left_over = (len(order) - large) % width

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.engine.automaton import Automaton
 
-__all__ = ["MAX_STATES", "JoinedRules", "Rule", "joined", "product_of", "side_by_side"]
+__all__ = ["MAX_STATES", "JoinedRules", "Rule", "joined_rules", "product_of", "side_by_side"]
 
 MAX_STATES = 65_535
 """Most states of a rule: a state has two bytes in the kernels."""
@@ -83,7 +83,7 @@ class JoinedRules:
         return len(self.broken)
 
 
-def joined(rules: Sequence[Rule], n_labels: int, most: int) -> JoinedRules | None:
+def joined_rules(rules: Sequence[Rule], n_labels: int, most: int) -> JoinedRules | None:
     """Join rules into one; return None if that takes more than `most` states.
 
     n_labels (int): number of labels Y.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import SINGLE_BYTES, Buffers, Sequences, plan
-from spacy_hocrf.engine.kernels.protocol import Edges, kernels
+from spacy_hocrf.engine.kernels.protocol import Edges, engine_kernels
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.engine.stretches import SIDE_BY_SIDE, Stretches, cut
 from spacy_hocrf.types import Potentials, Segments
@@ -79,7 +79,7 @@ def _best(
     rows = np.zeros((int(problem.offsets[-1]), 3), dtype=np.int32)
     counts, scores = np.zeros(n, dtype=np.int64), np.zeros(n)
     for path, planned in plan(problem):
-        module = kernels(path)
+        module = engine_kernels(path)
         if module.viterbi(
             ws=buffers.workspace(path),
             batch=module.Batch(problem),

@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.features.columns import distinct
 
-__all__ = ["MIN_TOKENS", "is_of_lexemes", "read_columns"]
+__all__ = ["MIN_TOKENS", "is_of_lexemes", "token_columns"]
 
 Values = NDArray[np.uint64]
 
@@ -31,7 +31,7 @@ def is_of_lexemes(attribute: str) -> bool:
     return attribute in NAMED or attribute.startswith(("IS_", "LIKE_"))
 
 
-def read_columns(docs: Sequence[Doc], attributes: Sequence[str]) -> dict[str, Values]:
+def token_columns(docs: Sequence[Doc], attributes: Sequence[str]) -> dict[str, Values]:
     """Return attributes of all tokens of some Docs, Doc after Doc.
 
     docs (Sequence[Doc]): Docs with N tokens in all.

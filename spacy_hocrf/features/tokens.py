@@ -23,7 +23,7 @@ from spacy_hocrf.features.columns import any_set, distinct, end_to_end, spread_l
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
 from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
-from spacy_hocrf.features.reading import read_columns
+from spacy_hocrf.features.reading import token_columns
 
 __all__ = [
     "ATTRIBUTES",
@@ -180,7 +180,7 @@ class TokenBatch:
             return
         missing = [name for name in named if name not in self._columns]
         if self.offsets[-1]:
-            self._columns.update(read_columns(self.docs, missing))
+            self._columns.update(token_columns(self.docs, missing))
         else:
             self._columns.update((name, NO_VALUES) for name in missing)
 

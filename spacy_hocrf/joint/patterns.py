@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.places import PlaceSets
-from spacy_hocrf.joint.templates import refuse
+from spacy_hocrf.joint.templates import refuse_joint
 from spacy_hocrf.model.scheme import LabelScheme
 
 __all__ = [
@@ -98,7 +98,7 @@ def check_states(states: Sequence[str], scheme: LabelScheme) -> None:
         if state not in (*scheme.labels, *scheme.names) and label not in scheme.labels:
             valid = ", ".join(dict.fromkeys((*scheme.labels, *scheme.names)))
             expected = f"one of {valid}, or one of {NOT}{', '.join(scheme.labels)}"
-            refuse("states", repr(state), expected)
+            refuse_joint("states", repr(state), expected)
 
 
 def _stated(places: PlaceSets, state: str, scheme: LabelScheme, batch: TokenBatch) -> PlacePatterns:

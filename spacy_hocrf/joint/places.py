@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.tokens import TokenBatch
 
-__all__ = ["PlaceSets", "Repeated", "joined", "pairs", "repeated"]
+__all__ = ["PlaceSets", "Repeated", "joined_sets", "pairs", "repeated"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def pairs(phrases: Repeated, most: int) -> PlaceSets:
     return PlaceSets(np.arange(0, len(start) + 1, 2), start, start + length)
 
 
-def joined(parts: Sequence[PlaceSets]) -> PlaceSets:
+def joined_sets(parts: Sequence[PlaceSets]) -> PlaceSets:
     """Concatenate sets of places."""
     sizes = np.concatenate(
         [np.zeros(0, dtype=np.int64), *(np.diff(part.offsets) for part in parts)]

@@ -16,7 +16,7 @@ from spacy.matcher import Matcher
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.places import PlaceSets
-from spacy_hocrf.joint.templates import checked_weight, refuse
+from spacy_hocrf.joint.templates import checked_weight, refuse_joint
 
 __all__ = ["MatchedPlaces", "Pattern", "Places"]
 
@@ -69,10 +69,10 @@ class Pattern:
     def __post_init__(self) -> None:
         object.__setattr__(self, "states", with_dollars(tuple(self.states)))
         if len(self.states) < 2 or not all(self.states):
-            refuse("states", list(self.states), "the states of two places or more")
+            refuse_joint("states", list(self.states), "the states of two places or more")
         if not isinstance(self.places, Places):
             found = type(self.places).__name__
-            refuse("places", found, "what finds places, such as spacy-hocrf.MatchedPlaces.v1")
+            refuse_joint("places", found, "what finds places, such as spacy-hocrf.MatchedPlaces.v1")
         object.__setattr__(self, "weight", checked_weight(self.weight))
 
     @property
@@ -107,7 +107,7 @@ class MatchedPlaces:
         stretches = [place for place, _ in groupby(self._places) if place]
         if not stretches or set(stretches) != set(range(1, len(stretches) + 1)):
             expected = "a pattern whose tokens have PLACE = 1, 2 and so on, each in one stretch"
-            refuse("pattern", list(self._places), expected)
+            refuse_joint("pattern", list(self._places), expected)
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import recordable
 from spacy_hocrf.features.tokens import TokenBatch, check_attribute
-from spacy_hocrf.joint.places import PlaceSets, joined, pairs, repeated
+from spacy_hocrf.joint.places import PlaceSets, joined_sets, pairs, repeated
 from spacy_hocrf.types import is_number, is_whole
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "check_templates",
     "checked_weight",
     "places_of",
-    "refuse",
+    "refuse_joint",
     "states_of",
 ]
 
@@ -95,12 +95,14 @@ class IdenticalPhrases:
     def __post_init__(self) -> None:
         check_attribute(self.attr)
         if not (is_number(self.weight) and abs(self.weight) <= HEAVIEST):
-            refuse("weight", repr(self.weight), f"a number from -{HEAVIEST:g} to {HEAVIEST:g}")
+            refuse_joint(
+                "weight", repr(self.weight), f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
+            )
         bounds = {"min_length": 1, "max_length": self.min_length, "max_pairs": 1}
         for name, bound in bounds.items():
             value = getattr(self, name)
             if not (is_whole(value) and value >= bound):
-                refuse(name, repr(value), f"at least {bound}")
+                refuse_joint(name, repr(value), f"at least {bound}")
 
     @property
     def name(self) -> str:
@@ -111,7 +113,7 @@ class IdenticalPhrases:
         """Return sets of places with one phrase, in Docs of one group."""
         lengths = range(self.min_length, self.max_length + 1)
         repeats = repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
-        return joined([pairs(phrases, self.max_pairs) for phrases in repeats])
+        return joined_sets([pairs(phrases, self.max_pairs) for phrases in repeats])
 
 
 def checked_weight(weight: Any) -> float:
@@ -122,11 +124,11 @@ def checked_weight(weight: Any) -> float:
         number = math.nan
     if math.isnan(number) or HEAVIEST < abs(number) < math.inf:
         expected = f'a number from -{HEAVIEST:g} to {HEAVIEST:g}, "inf" or "-inf"'
-        refuse("weight", repr(weight), expected)
+        refuse_joint("weight", repr(weight), expected)
     return number
 
 
-def refuse(name: str, found: Any, expected: str) -> NoReturn:
+def refuse_joint(name: str, found: Any, expected: str) -> NoReturn:
     """Reject a setting. RAISES (ValueError): H099, always."""
     raise ValueError(Errors.H099.format(name=name, found=found, expected=expected))
 
@@ -144,9 +146,9 @@ def check_templates(templates: Iterable[Any]) -> tuple[JointTemplate, ...]:
         checked_weight(template.weight)
         states = getattr(template, "states", None) or ("none",)
         if isinstance(states, str) or not all(isinstance(state, str) for state in states):
-            refuse("states", repr(states), "a list of strings")
+            refuse_joint("states", repr(states), "a list of strings")
         if not isinstance(template.name, str) or not template.name:
-            refuse("name", repr(template.name), "a string that is not empty")
+            refuse_joint("name", repr(template.name), "a string that is not empty")
         if template.name in checked:
             raise ValueError(Errors.H098.format(name=template.name))
         checked[template.name] = template

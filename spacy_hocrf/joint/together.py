@@ -23,7 +23,7 @@ from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
 from spacy_hocrf.joint.extensions import PROOFS, set_proof
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.learning import JointModel, JointTrainer
-from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate, check_templates, refuse
+from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate, check_templates, refuse_joint
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import token_batches
@@ -72,7 +72,7 @@ class JointDecoding:
             attribute = getattr(template, "attr", None)
             if attribute in target.answers:
                 expected = "an attribute that the component itself does not predict"
-                refuse("attr", attribute, expected)
+                refuse_joint("attr", attribute, expected)
         if not isinstance(decoder, DualDecomposition):
             raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
         check_group_by(group_by, f"{name}.joint")

@@ -28,7 +28,7 @@ __all__ = [
     "ORDERS",
     "TOLERANCE",
     "Trial",
-    "choose",
+    "choose_settings",
     "watched",
 ]
 
@@ -65,7 +65,7 @@ def watched(nlp: Any) -> bool:
     return str(logger_block.get("@loggers")) == CONSOLE_LOGGER
 
 
-def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
+def choose_settings(learner: Learner, name: str, *, shown: bool = False) -> Choice:
     """Choose the settings of a learner that are "auto".
 
     learner (Learner): has its corpus, but no features yet; it receives the folds of the best candidate.

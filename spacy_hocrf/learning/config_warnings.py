@@ -27,7 +27,7 @@ __all__ = [
     "check_features",
     "check_initial_features",
     "check_settings",
-    "check_teachers",
+    "check_teacher_groups",
     "noting_groups",
 ]
 
@@ -70,7 +70,7 @@ def noting_groups(examples: Iterable[Example], groups: set[str]) -> Iterator[Exa
         yield example
 
 
-def check_teachers(teachers: Iterable[str], groups: Collection[str], name: str) -> None:
+def check_teacher_groups(teachers: Iterable[str], groups: Collection[str], name: str) -> None:
     """Warn of teachers that no text has, W052.
 
     groups (Collection[str]): names of all existing span groups. name (str): name of the component.

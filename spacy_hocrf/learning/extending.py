@@ -11,7 +11,7 @@ from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.training.base import Run
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
-__all__ = ["EXTEND_SIGMA", "extend"]
+__all__ = ["EXTEND_SIGMA", "learn_more"]
 
 EXTEND_SIGMA = 1.0
 """Sigma of the prior on changes of the existing weights for a new label. Of 0.1, 0.3, 1 and 3 it costs the
@@ -20,7 +20,7 @@ evidence against a new label fade.
 """
 
 
-def extend(
+def learn_more(
     learner: Learner,
     examples: Sequence[Example],
     alone: bool | None,

@@ -40,8 +40,8 @@ __all__ = [
     "checked_reranker",
     "held_out_readings",
     "learn_reranker",
+    "ranking_weights",
     "section_of",
-    "weights_of",
 ]
 
 HELD_OUT_TO_LEARN = 1_000
@@ -94,7 +94,7 @@ def learn_reranker(learner: Learner, decoder: Reranked, name: str) -> Reranker |
         why = "since too few texts are annotated completely" if not sides else "since none is right"
         logger.info("%s: readings are not reranked, %s", name, why)
         return None
-    weights = weights_of(readings)
+    weights = ranking_weights(readings)
     before, after = (
         100 * float(np.mean(np.concatenate([part.right[part.best(by)] for part in readings])))
         for by in (ORDER_OF_MODEL, weights)
@@ -145,7 +145,7 @@ def held_out_readings(
     return HeldOutReadings(*columns, offsets_of(sizes))
 
 
-def weights_of(parts: Sequence[HeldOutReadings]) -> Vector:
+def ranking_weights(parts: Sequence[HeldOutReadings]) -> Vector:
     """Learn the weights that rank right readings first, float64 [N_FEATURES], from one or more parts."""
     features = np.concatenate([part.features for part in parts])
     right = np.concatenate([part.right for part in parts])

@@ -15,7 +15,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.errors import ModelErrors
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.saving.schema import LIMITS
-from spacy_hocrf.training.patterns import parts_of, select_patterns
+from spacy_hocrf.training.patterns import select_patterns, subpatterns
 from spacy_hocrf.types import LabelPattern
 from spacy_hocrf.warnings import Warnings
 
@@ -155,4 +155,4 @@ def _named(structure: Structure) -> Iterator[LabelPattern]:
                 before, label = names[place : place + 2]
                 text = ModelErrors.H325.format(pattern=[*names], label=label, before=before)
                 raise ValueError(text)
-        yield from parts_of(pattern)
+        yield from subpatterns(pattern)

@@ -27,7 +27,7 @@ from spacy_hocrf.joint.batches import group_batches, groups_apart, numbered
 from spacy_hocrf.links.annotation import contents, gold_shares, linked
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.extensions import register_links, set_links
-from spacy_hocrf.links.items import ItemFinder, Thread, refuse, registered
+from spacy_hocrf.links.items import ItemFinder, Thread, refuse_link, registered
 from spacy_hocrf.links.learning import LinkLearner, Text
 from spacy_hocrf.links.model import (
     Choices,
@@ -38,7 +38,7 @@ from spacy_hocrf.links.model import (
     normalized,
 )
 from spacy_hocrf.links.pairs import LinkPairs
-from spacy_hocrf.links.saving import read_links, to_payload
+from spacy_hocrf.links.saving import read_links, write_links
 from spacy_hocrf.links.scorer import threads_of
 from spacy_hocrf.links.templates import LinkFeatures, observe
 from spacy_hocrf.pipeline import saved_settings
@@ -103,7 +103,7 @@ class LinkPipe(StoredPipe, Pipe):
                 )
                 raise ValueError(text)
         if not is_sigma(sigma):
-            refuse("sigma", repr(sigma), SIGMA_RANGE, f"[components.{name}]")
+            refuse_link("sigma", repr(sigma), SIGMA_RANGE, f"[components.{name}]")
         self.vocab = vocab
         self.name = name
         self.items, self.pairs, self.features = items, pairs, features
@@ -135,7 +135,7 @@ class LinkPipe(StoredPipe, Pipe):
         RAISES (ValueError): H303 if there are no items with annotation, H299 for damaged
             annotation, H267 or H268 for a setting.
         """
-        saved_settings.check(nlp, self.name)
+        saved_settings.check_saved(nlp, self.name)
         read = annotated(get_examples, nlp, self.name)
         observed: list[_Seen] = []
         texts = 0
@@ -295,7 +295,7 @@ class LinkPipe(StoredPipe, Pipe):
 
     def _payload(self) -> Payload:
         model = None if self._learner is None else self._learner.model
-        return to_payload(model, self.features, self.pairs)
+        return write_links(model, self.features, self.pairs)
 
     def _become(self, payload: Payload) -> None:
         model = read_links(payload, self.features, self.pairs, self.name)

@@ -28,7 +28,7 @@ __all__ = [
     "SpanItems",
     "Thread",
     "check_item_attribute",
-    "refuse",
+    "refuse_link",
     "registered",
 ]
 
@@ -282,7 +282,7 @@ def _code(value: Any) -> int:
     return 0 if value is None else int(get_string_id(str(value)))
 
 
-def refuse(name: str, found: Any, expected: str, block: str) -> NoReturn:
+def refuse_link(name: str, found: Any, expected: str, block: str) -> NoReturn:
     """Reject a setting of a config block. RAISES (ValueError): H298, always."""
     where = {"name": name, "block": block}
     raise ValueError(LinkErrors.H298.format(**where, found=found, expected=expected))

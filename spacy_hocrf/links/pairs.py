@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.dollars import with_dollars
-from spacy_hocrf.links.items import Thread, refuse
+from spacy_hocrf.links.items import Thread, refuse_link
 from spacy_hocrf.types import is_whole
 
 __all__ = ["LinkPairs", "Pairs"]
@@ -52,12 +52,12 @@ class LinkPairs:
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
-            refuse("direction", self.direction, f"one of {', '.join(DIRECTIONS)}", BLOCK)
+            refuse_link("direction", self.direction, f"one of {', '.join(DIRECTIONS)}", BLOCK)
         if self.window is not None and not (is_whole(self.window) and self.window >= 1):
-            refuse("window", repr(self.window), "at least 1, or null", BLOCK)
+            refuse_link("window", repr(self.window), "at least 1, or null", BLOCK)
         for end in ("sources", "targets"):
             if isinstance(getattr(self, end), str):
-                refuse(end, getattr(self, end), "a list of labels, or null", BLOCK)
+                refuse_link(end, getattr(self, end), "a list of labels, or null", BLOCK)
 
     def find(self, thread: Thread) -> Pairs:
         """Return the pairs of a thread."""

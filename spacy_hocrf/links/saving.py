@@ -13,7 +13,7 @@ from spacy_hocrf.saving.archive import FORMAT, Payload
 from spacy_hocrf.saving.persistence import described, differences
 from spacy_hocrf.saving.schema import Whole, checked
 
-__all__ = ["read_links", "to_payload"]
+__all__ = ["read_links", "write_links"]
 
 KIND = "links"
 
@@ -32,7 +32,7 @@ class _Header(_UntrainedHeader):
     settings: dict[str, Any]
 
 
-def to_payload(model: LinkModel | None, features: LinkFeatures, pairs: LinkPairs) -> Payload:
+def write_links(model: LinkModel | None, features: LinkFeatures, pairs: LinkPairs) -> Payload:
     """Convert a model to a payload; None is an untrained component."""
     header: dict[str, Any] = {"format": FORMAT, "kind": KIND, "ready": model is not None}
     if model is None:

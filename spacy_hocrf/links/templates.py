@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
 from spacy_hocrf.links.errors import LinkErrors
-from spacy_hocrf.links.items import Thread, refuse
+from spacy_hocrf.links.items import Thread, refuse_link
 from spacy_hocrf.links.pairs import Pairs
 from spacy_hocrf.links.values import ItemValue, PairValue
 
@@ -68,11 +68,11 @@ class LinkFeatures:
     def __post_init__(self) -> None:
         for name, value in self.values.items():
             if not isinstance(value, ItemValue | PairValue):
-                refuse(f"values.{name}", type(value).__name__, VALUE, BLOCK)
+                refuse_link(f"values.{name}", type(value).__name__, VALUE, BLOCK)
         if not (isinstance(self.min_count, Integral) and self.min_count >= 1):
-            refuse("min_count", repr(self.min_count), "at least 1", BLOCK)
+            refuse_link("min_count", repr(self.min_count), "at least 1", BLOCK)
         if isinstance(self.templates, str):
-            refuse("templates", repr(self.templates), "a list of templates", BLOCK)
+            refuse_link("templates", repr(self.templates), "a list of templates", BLOCK)
         for template in self.templates:
             _check(parsed(template), template, self.values)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute, refuse
+from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute, refuse_link
 from spacy_hocrf.types import is_number
 
 __all__ = [
@@ -114,7 +114,7 @@ class Number(_Reading):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.attr != "LENGTH" and not self.attr.startswith("_."):
-            refuse("attr of LinkNumber", self.attr, "LENGTH, or '_.name' of a number", BLOCK)
+            refuse_link("attr of LinkNumber", self.attr, "LENGTH, or '_.name' of a number", BLOCK)
         _check_bins(self.bins, "LinkNumber")
 
     def of_items(self, thread: Thread) -> NDArray[np.int64]:
@@ -207,7 +207,7 @@ class Shared(_Reading):
         super().__post_init__()
         if self.attr in {"LABEL", "LENGTH"} or "[" in self.attr:
             expected = "a token attribute, or '_.name' of a list"
-            refuse("attr of LinkShared", self.attr, expected, BLOCK)
+            refuse_link("attr of LinkShared", self.attr, expected, BLOCK)
         _check_bins(self.bins, "LinkShared")
 
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.int64]:
@@ -263,7 +263,7 @@ class Latest(_Reading):
 def _check_bins(bins: Sequence[float], name: str) -> None:
     are_numbers = len(bins) and all(map(is_number, bins))
     if not are_numbers or not all(x < y for x, y in pairwise(bins)):
-        refuse(f"bins of {name}", list(bins), "numbers, ascending, one at least", BLOCK)
+        refuse_link(f"bins of {name}", list(bins), "numbers, ascending, one at least", BLOCK)
 
 
 def _in_common(

@@ -21,7 +21,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, lengths_of
 from spacy_hocrf.model.dense import dense_weights, moved_weights
 from spacy_hocrf.model.heads import dense_of, inputs_of
-from spacy_hocrf.model.words import words_of
+from spacy_hocrf.model.words import numbers_of_words
 from spacy_hocrf.types import CONST, CONTINUE
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Structure:
 
         def gold() -> Iterator[tuple[TokenBatch, GoldSegments]]:
             for batch, segments in batches:
-                seen.append(words_of(self.settings.dense, batch))
+                seen.append(numbers_of_words(self.settings.dense, batch))
                 yield batch, histories.gold(segments, batch.offsets)
 
         renumbered = index.learn(

@@ -16,7 +16,7 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.types import Matrix
 
-__all__ = ["KnownWords", "Table", "WordScore", "known_words", "tables_of", "words_of"]
+__all__ = ["KnownWords", "Table", "WordScore", "known_words", "numbers_of_words", "tables_of"]
 
 Rows = NDArray[np.float32] | NDArray[np.float64]
 
@@ -126,7 +126,7 @@ def known_words(
     return None
 
 
-def words_of(scores: Iterable[tuple[str, Any]], batch: TokenBatch) -> NDArray[np.int32]:
+def numbers_of_words(scores: Iterable[tuple[str, Any]], batch: TokenBatch) -> NDArray[np.int32]:
     """Return the numbers of the words in some texts, ascending; empty without a dense score of words."""
     for _, score in scores:
         if isinstance(score, Vectors) and score.words is not None:

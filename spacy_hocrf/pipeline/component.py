@@ -206,10 +206,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def constraints(self, value: "Constraints | None") -> None:
         if value is not None:
             from spacy_hocrf.rules.constraints import Constraints
-            from spacy_hocrf.rules.templates import refuse
+            from spacy_hocrf.rules.templates import refuse_rule
 
             if not isinstance(value, Constraints):
-                refuse("constraints", type(value).__name__, "what spacy-hocrf.Constraints.v1 makes")
+                refuse_rule(
+                    "constraints", type(value).__name__, "what spacy-hocrf.Constraints.v1 makes"
+                )
         self._constraints_setting = value
 
     @property
@@ -362,13 +364,13 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """
         from spacy_hocrf.annotation.annotators import OnceAnnotated, annotated, validated
         from spacy_hocrf.learning import config_warnings as checks
-        from spacy_hocrf.learning.choosing import ORDERS, choose, watched
+        from spacy_hocrf.learning.choosing import ORDERS, choose_settings, watched
         from spacy_hocrf.learning.encoder import begun
         from spacy_hocrf.learning.heldout import begin_near
         from spacy_hocrf.pipeline import saved_settings
         from spacy_hocrf.pipeline.score_weights import weigh_spans
 
-        saved_settings.check(nlp, self.name)
+        saved_settings.check_saved(nlp, self.name)
         learner = self._learner.untrained(self.labels)
         read_corpus = get_examples if corpus is None else partial(corpus, nlp)
         annotates_once = nlp is not None and not learner.trainer.batchwise
@@ -380,11 +382,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             unannotated = learner.begin(
                 checks.noting_groups(examples, span_groups) if self._teachers else examples,
                 labels,
-                partial(choose, name=self.name, shown=watched(nlp)),
+                partial(choose_settings, name=self.name, shown=watched(nlp)),
             )
         begin_near(learner, learner.folds)
         checks.check_settings(learner.structure.settings, learner.labels, ORDERS)
-        checks.check_teachers(self._teachers, span_groups, self.name)
+        checks.check_teacher_groups(self._teachers, span_groups, self.name)
         checks.check_annotation(learner.corpus, unannotated, self.name, learner.gold.places, read)
         learner.watch = learner.watch or checks.check_initial_features(
             learner.structure, learner.corpus, nlp, self.name
@@ -748,7 +750,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             weights, H048 for a sigma that is no number from 1e-9 to 1e9, H255 if all texts have weight 0,
             H511 without a span, H600 in a memory zone. The component is then unchanged.
         """
-        from spacy_hocrf.learning.extending import extend
+        from spacy_hocrf.learning.extending import learn_more
 
         if not self.structure.ready:
             raise ValueError(Errors.H042)
@@ -756,7 +758,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         saved = super().to_bytes()
         self.from_bytes(saved)  # a learner with the loaded model and without a corpus
         try:
-            new_labels = extend(self._learner, examples, alone, sigma, self._after_step)
+            new_labels = learn_more(self._learner, examples, alone, sigma, self._after_step)
         except BaseException:
             self.from_bytes(saved)
             raise
@@ -901,11 +903,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def _become(self, payload: "Payload") -> None:
         """Replace everything learnt, or nothing if the model is refused."""
         from spacy_hocrf.learning.scores import as_saved
-        from spacy_hocrf.saving.persistence import read
+        from spacy_hocrf.saving.persistence import from_payload
 
         settings = as_saved(self.structure.settings, self.vocab, payload)
         keepers = self._keepers(settings)
-        model = read(payload, settings, keepers, self.name)
+        model = from_payload(payload, settings, keepers, self.name)
         learner = self._learner.untrained(model.labels, settings)
         learner.restore(model)
         self._adopt(learner)

@@ -10,13 +10,13 @@ from spacy.language import Language
 from spacy_hocrf.features.dollars import TAKEN, without_dollars
 from spacy_hocrf.features.errors import FeatureErrors
 
-__all__ = ["check", "check_key"]
+__all__ = ["check_key", "check_saved"]
 
 NOT_READ_BACK = re.compile(r"[#;\[\s]|.*[:=]|.*\s$|$", re.DOTALL)
 """Names that a file does not give back."""
 
 
-def check(nlp: Language | None, name: str) -> None:
+def check_saved(nlp: Language | None, name: str) -> None:
     """Look through the settings of a component.
 
     nlp (Optional[Language]): the pipeline. name (str): of the component.

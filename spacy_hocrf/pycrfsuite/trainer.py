@@ -161,7 +161,7 @@ class BaseTrainer:
 
     def _learn(self, data: Labelled, features: Features, holdout: int) -> SequenceModel:
         """Learn the model with the best weights."""
-        from spacy_hocrf.sequences.learning import learn, learn_online, model_of
+        from spacy_hocrf.sequences.learning import learn, learn_online, sequence_model
 
         began = perf_counter()
         held_out = self._data.take(holdout, held_out=True) if holdout >= 0 else None
@@ -170,7 +170,7 @@ class BaseTrainer:
         def tell(at: "Progress") -> None:
             self._say(*_iteration_in_words(at))
             if held_out is not None:
-                model = model_of(labels, attributes, features, at.weights)
+                model = sequence_model(labels, attributes, features, at.weights)
                 predicted, offsets = model.label_numbers(held_out.items), held_out.items.offsets
                 self._say(*performance(list(labels), predicted, held_out.label, offsets))
             self._say("\n")
@@ -187,7 +187,7 @@ class BaseTrainer:
             self._say(f"L-BFGS {status}\n")
         total = f"Total seconds required for training: {perf_counter() - began:.3f}\n"
         self._say(total, "\n")
-        return model_of(labels, attributes, features, weights).without_zeros()
+        return sequence_model(labels, attributes, features, weights).without_zeros()
 
     def _settings(self) -> "LearningSettings":
         """Settings of L-BFGS: the default of lbfgs if the algorithm lacks the parameter."""

@@ -19,13 +19,13 @@ from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.kernels.violations import last_states
 from spacy_hocrf.engine.ruled import RuleTables
-from spacy_hocrf.engine.rules import JoinedRules, Rule, joined, product_of, side_by_side
+from spacy_hocrf.engine.rules import JoinedRules, Rule, joined_rules, product_of, side_by_side
 from spacy_hocrf.locks import new_lock
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.ends import Ends, Successions, follows
 from spacy_hocrf.rules.errors import ConstraintErrors
-from spacy_hocrf.rules.templates import LEARNT, checked_price, refuse, rules_of
+from spacy_hocrf.rules.templates import LEARNT, checked_price, refuse_rule, rules_of
 from spacy_hocrf.rules.violations import RuleGroup, Texts, grouped, violation_bounds, with_more
 from spacy_hocrf.types import LabelPattern, Segments
 
@@ -245,7 +245,7 @@ class CompiledRules:
             if len(self._joined) >= MAX_CACHED_TABLES:
                 self._joined = {}
             some = [self.rules[i] for i in rules]
-            self._joined[rules] = joined(some, self.scheme.n_labels, MAX_JOINT_STATES)
+            self._joined[rules] = joined_rules(some, self.scheme.n_labels, MAX_JOINT_STATES)
         return self._joined[rules]
 
     def _sharing(self, wanted: NDArray[np.bool_]) -> Sets:
@@ -325,10 +325,10 @@ def checked_prices(rules: CompiledRules, prices: Mapping[str, Any]) -> dict[str,
     checked = {}
     for name, price in prices.items():
         if name not in learnable:
-            refuse("rule_prices", repr(name), f"one of {', '.join(learnable) or 'no rule'}")
+            refuse_rule("rule_prices", repr(name), f"one of {', '.join(learnable) or 'no rule'}")
         number = checked_price(price)
         if isinstance(number, str) or number == np.inf:
-            refuse("rule_prices", repr(price), "a finite number")
+            refuse_rule("rule_prices", repr(price), "a finite number")
         checked[name] = float(number)
     return checked
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.rules.ends import EDGE
-from spacy_hocrf.rules.templates import LEARNT, AtLeast, AtMost, RuleTemplate, refuse
+from spacy_hocrf.rules.templates import LEARNT, AtLeast, AtMost, RuleTemplate, refuse_rule
 
 __all__ = ["Constraints"]
 
@@ -50,33 +50,35 @@ class Constraints:
         for name in ("forbidden", "required"):
             for pair in getattr(self, name):
                 if not _is_pair(pair):
-                    refuse(name, pair, 'pairs of labels, "" for the edge of the text')
+                    refuse_rule(name, pair, 'pairs of labels, "" for the edge of the text')
             pairs = with_dollars(tuple(map(tuple, getattr(self, name))))
             object.__setattr__(self, name, pairs)
         for name in ("at_most", "at_least"):
             for label, number in (getattr(self, name) or {}).items():
                 if type(number) is not int or number < 0:
-                    refuse(name, {label: number}, "whole numbers of spans by label")
+                    refuse_rule(name, {label: number}, "whole numbers of spans by label")
         for label, least in (self.at_least or {}).items():
             most = (self.at_most or {}).get(label)
             if most is not None and most < least:
                 found = f"{least} of {label!r} at least, {most} at most"
-                refuse("at_most", found, "no fewer than at_least")
+                refuse_rule("at_most", found, "no fewer than at_least")
         if type(self.tolerance) not in (int, float) or not 0 <= self.tolerance < 1:
-            refuse("tolerance", self.tolerance, "a number of at least 0 and below 1")
+            refuse_rule("tolerance", self.tolerance, "a number of at least 0 and below 1")
         if not isinstance(self.spans_key, str) or not self.spans_key:
-            refuse("spans_key", self.spans_key, "a key of doc.spans")
+            refuse_rule("spans_key", self.spans_key, "a key of doc.spans")
         if self.training not in TRAINING:
-            refuse("training", self.training, f"one of {', '.join(TRAINING)}")
+            refuse_rule("training", self.training, f"one of {', '.join(TRAINING)}")
         names = set[str]()
         for key, template in (self.rules or {}).items():
             if not isinstance(template, RuleTemplate):
                 found = type(template).__name__
-                refuse(f"rules.{key}", found, "a template of rules, such as spacy-hocrf.AtMost.v1")
+                refuse_rule(
+                    f"rules.{key}", found, "a template of rules, such as spacy-hocrf.AtMost.v1"
+                )
             if not isinstance(template.name, str) or not template.name:
-                refuse(f"rules.{key}", repr(template.name), "a template with a name, a string")
+                refuse_rule(f"rules.{key}", repr(template.name), "a template with a name, a string")
             if template.name in names:
-                refuse(f"rules.{key}", template.name, "no rules that another block has")
+                refuse_rule(f"rules.{key}", template.name, "no rules that another block has")
             names.add(template.name)
 
     @property

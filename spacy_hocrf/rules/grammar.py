@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.rules import MAX_STATES, Rule
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.rules.errors import ConstraintErrors
-from spacy_hocrf.rules.templates import Priced, place_of, refuse
+from spacy_hocrf.rules.templates import Priced, place_of, refuse_rule
 
 __all__ = ["Grammar"]
 
@@ -65,9 +65,9 @@ class Grammar(Priced):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.others not in (ANYWHERE, NOWHERE):
-            refuse("others", repr(self.others), f'"{ANYWHERE}" or "{NOWHERE}"')
+            refuse_rule("others", repr(self.others), f'"{ANYWHERE}" or "{NOWHERE}"')
         if not isinstance(self.expression, str):
-            refuse("expression", repr(self.expression), "a regular expression over labels")
+            refuse_rule("expression", repr(self.expression), "a regular expression over labels")
         object.__setattr__(self, "expression", with_dollars(self.expression))
         _Parser(self.expression)
 

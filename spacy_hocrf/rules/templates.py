@@ -32,7 +32,7 @@ __all__ = [
     "Together",
     "checked_price",
     "place_of",
-    "refuse",
+    "refuse_rule",
     "rules_of",
 ]
 
@@ -93,7 +93,7 @@ class _OfLabels(Priced):
         super().__post_init__()
         if self.labels is not None:
             if isinstance(self.labels, str) or not self.labels:
-                refuse("labels", repr(self.labels), "a list of labels, or null for all")
+                refuse_rule("labels", repr(self.labels), "a list of labels, or null for all")
             object.__setattr__(self, "labels", with_dollars(tuple(self.labels)))
 
     def _name(self, number: int) -> str:
@@ -171,7 +171,7 @@ class _OfPairs(Priced):
         if self.pairs is not None:
             right = not isinstance(self.pairs, str) and len(self.pairs) > 0
             if not right or not all(map(_is_pair, self.pairs)):
-                refuse("pairs", repr(self.pairs), "pairs of different labels, or null for all")
+                refuse_rule("pairs", repr(self.pairs), "pairs of different labels, or null for all")
             object.__setattr__(self, "pairs", with_dollars(tuple(map(tuple, self.pairs))))
 
     @property
@@ -316,7 +316,7 @@ def checked_price(price: Any) -> float | str:
     except (OverflowError, TypeError, ValueError):
         number = math.nan
     if not 0 <= number <= DEAREST and number != math.inf:
-        refuse("price", repr(price), f'a number from 0 to {DEAREST:g}, "inf" or "{LEARNT}"')
+        refuse_rule("price", repr(price), f'a number from 0 to {DEAREST:g}, "inf" or "{LEARNT}"')
     return number
 
 
@@ -327,9 +327,9 @@ def _is_pair(pair: Any) -> bool:
 
 def _check_count(name: str, found: Any, least: int) -> None:
     if not is_whole(found) or found < least:
-        refuse(name, repr(found), f"a whole number of at least {least}")
+        refuse_rule(name, repr(found), f"a whole number of at least {least}")
 
 
-def refuse(name: str, found: Any, expected: str) -> None:
+def refuse_rule(name: str, found: Any, expected: str) -> None:
     """Reject a setting. RAISES (ValueError): H214, always."""
     raise ValueError(ConstraintErrors.H214.format(name=name, found=found, expected=expected))

@@ -48,7 +48,7 @@ __all__ = [
     "laid_out",
     "learn",
     "learn_online",
-    "model_of",
+    "sequence_model",
 ]
 
 SHARD_ITEMS = 4_000
@@ -160,7 +160,7 @@ def learn_online(
     return weights
 
 
-def model_of(
+def sequence_model(
     labels: Mapping[str, int],
     attributes: Mapping[str, int],
     features: Features,

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["hashes", "read_quarks", "write_quarks"]
+__all__ = ["hash_keys", "read_quarks", "write_quarks"]
 
 MAGIC = b"CQDB"
 HEADER = struct.Struct("<4s5I")
@@ -62,14 +62,14 @@ def write_quarks(strings: Sequence[str]) -> bytes:
     offsets = (ends - lengths - PAIR.size).astype("<u4")
     records = [PAIR.pack(i, len(key)) + key for i, key in enumerate(keys)]
     first_slot = FIRST_RECORD + sum(map(len, records))
-    pairs, slots = _hash_tables(hashes(keys), offsets, first_slot)
+    pairs, slots = _hash_tables(hash_keys(keys), offsets, first_slot)
     array = first_slot + len(slots)
     size = array + 4 * len(keys)
     header = HEADER.pack(MAGIC, size, 0, BYTE_ORDER, len(keys), array)
     return b"".join([header, pairs, *records, slots, offsets.tobytes()])
 
 
-def hashes(keys: Sequence[bytes]) -> Words:
+def hash_keys(keys: Sequence[bytes]) -> Words:
     """Return the hash of each key, uint32 [n]."""
     result = np.zeros(len(keys), dtype=np.uint32)
     by_length: dict[int, list[int]] = {}

@@ -8,7 +8,7 @@ import numpy as np
 
 from spacy_hocrf.types import LabelPattern
 
-__all__ = ["parts_of", "select_patterns"]
+__all__ = ["select_patterns", "subpatterns"]
 
 
 def select_patterns(
@@ -46,7 +46,7 @@ def select_patterns(
     return (*((y,) for y in range(n_labels)), *longer)
 
 
-def parts_of(pattern: LabelPattern) -> Iterator[LabelPattern]:
+def subpatterns(pattern: LabelPattern) -> Iterator[LabelPattern]:
     """Yield the pattern itself, and all contiguous parts of it with two or more labels."""
     for first, last in combinations(range(len(pattern) + 1), 2):
         if last - first > 1:

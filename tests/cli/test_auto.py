@@ -27,11 +27,11 @@ from spacy_hocrf.cli.auto.folds import Division, SettingsTrial, divide
 from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import HeldOutPredictions, SpanTable, Subject
 from spacy_hocrf.cli.auto.report import report
-from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, read_annotated
 from spacy_hocrf.cli.checking import frame_of
 from spacy_hocrf.cli.doubts import Doubt, ReadText
 from spacy_hocrf.cli.options import BestAt
-from spacy_hocrf.cli.pipelines import grouped
+from spacy_hocrf.cli.pipelines import numbered_keys
 
 
 def write(path, docs):
@@ -228,7 +228,7 @@ def test_tokens_of_the_annotation_are_taken_where_the_tokenizer_loses_spans(tmp_
         doc.set_ents([Span(doc, 2, 3, "LETTER")])
         docs.append(doc)
     setup = AutoSetup(write(tmp_path / "train.spacy", docs))
-    texts = read_texts(setup, setup.blank())
+    texts = read_annotated(setup, setup.blank())
     assert texts.gold_tokens and texts.gold[0] == {("LETTER", 2, 3)}
     assert "30 of 30 annotated spans do not fit" in texts.notes[0]
 
@@ -239,7 +239,7 @@ def test_copies_and_partial_annotation(tmp_path):
     partial, empty = nlp.make_doc("Emmy saw Ada ."), nlp.make_doc("Nothing is known .")
     partial.set_ents([Span(partial, 0, 1, "PERSON")], default="missing")
     setup = AutoSetup(write(tmp_path / "train.spacy", [*docs, docs[0], partial, empty]))
-    texts = read_texts(setup, setup.blank())
+    texts = read_annotated(setup, setup.blank())
     assert len(texts) == 41 and texts.complete.sum() == 40 and len(texts.examples) == 43
     assert texts.counts.sum() == sum(len(doc.ents) for doc in docs) + 1
     said = " ".join(texts.notes)
@@ -253,7 +253,7 @@ def test_texts_of_which_constraints_tell_something_are_learnt_from(tmp_path):
     for doc, kind in zip(more, ("inside", "not")):
         doc.spans["hocrf_constraints"] = [Span(doc, 0, 1, "PERSON", span_id=kind)]
     setup = AutoSetup(write(tmp_path / "train.spacy", [*docs, *more]))
-    texts = read_texts(setup, setup.blank())
+    texts = read_annotated(setup, setup.blank())
     assert len(texts) == 42 and texts.complete.sum() == 40
     assert "2 of 42 texts are annotated in part" in " ".join(texts.notes)
     results = auto(setup, tmp_path / "out")
@@ -274,7 +274,7 @@ def test_spans_that_overlap_count_as_missed(tmp_path, end):
         span = doc.spans["sc"][0]
         doc.spans["sc"].append(Span(doc, span.start, span.start + 1, "FIRST"))
     setup = AutoSetup(write(tmp_path / "train.spacy", docs), spans_key="sc")
-    texts = read_texts(setup, setup.blank())
+    texts = read_annotated(setup, setup.blank())
     assert "overlap longer ones" in " ".join(texts.notes)
     assert texts.counts.sum() == sum(
         len({(s.start, s.end, s.label) for s in doc.spans["sc"]}) for doc in docs
@@ -342,7 +342,7 @@ def test_a_division_holds_every_text_back_once():
 )
 def test_near_copies_are_equal_but_for_names_and_numbers(texts, groups):
     frames = [frame_of(text.split(), spans) for text, spans in texts]
-    assert len(set(grouped(frames).tolist())) == groups
+    assert len(set(numbered_keys(frames).tolist())) == groups
 
 
 def made_from(frames, number):
@@ -366,7 +366,7 @@ def test_the_report_tells_of_near_copies(tmp_path, many, kept):
     ]
     DocBin(docs=made_from(frames[:many], 48)).to_disk(tmp_path / "train.spacy")
     setup = AutoSetup(tmp_path / "train.spacy")
-    texts = read_texts(setup, setup.blank())
+    texts = read_annotated(setup, setup.blank())
     assert any(f"{48 - many} of 48 texts are near copies" in note for note in texts.notes)
     assert len(set(texts.groups.tolist())) == (many if kept else 48)
 
@@ -380,9 +380,9 @@ def test_texts_of_a_group_are_scored_by_models_that_have_seen_none_of_it(tmp_pat
     setup = AutoSetup(tmp_path / "train.spacy", group_by="hocrf_group")
     if code is not None:
         with pytest.raises(ValueError, match=code):
-            read_texts(setup, setup.blank())
+            read_annotated(setup, setup.blank())
         return
-    texts = read_texts(setup, setup.blank())
+    texts = read_annotated(setup, setup.blank())
     assert texts.groups.tolist() == [*range(groups)] * 2
     assert any(
         "48 texts are of 24 groups (group_by = 'hocrf_group')" in note for note in texts.notes
@@ -406,7 +406,7 @@ def test_sigma_is_chosen_by_groups_held_back(tmp_path):
     set_group(copy, 1)
     setup = AutoSetup(write(tmp_path / "train.spacy", [*docs, copy]), group_by="hocrf_group")
     nlp = setup.blank()
-    texts = read_texts(setup, nlp)
+    texts = read_annotated(setup, nlp)
     assert len(texts) == 73
     settings = default_settings(setup, nlp)
     settings["model"]["order"] = 1
@@ -437,7 +437,7 @@ def test_what_teachers_say_is_learnt_and_not_scored(tmp_path):
         assert [*pipe.labels] == labels
         component = load_config(output / "config.cfg")["components"]["hocrf"]
         assert component["teachers"] == options[1:]
-    texts = read_texts(AutoSetup(path, teachers=("llm",)), nlp)
+    texts = read_annotated(AutoSetup(path, teachers=("llm",)), nlp)
     assert len(texts) == 44 and texts.complete.tolist() == [True] * 24 + [False] * 20
     assert not any(texts.gold[24:])
 
@@ -448,7 +448,7 @@ def test_texts_of_weight_0_are_left_out(tmp_path):
         set_weight(doc, 0)
     setup = AutoSetup(write(tmp_path / "train.spacy", docs))
     nlp = setup.blank()
-    texts = read_texts(setup, nlp)
+    texts = read_annotated(setup, nlp)
     assert len(texts) == len(texts.examples) == 25
     settings = default_settings(setup, nlp)
     settings["model"]["order"], settings["trainer"]["sigma"] = 1, 2.0

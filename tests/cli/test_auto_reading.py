@@ -13,8 +13,8 @@ from spacy.training import Example
 
 from spacy_hocrf.cli.auto import reading as module
 from spacy_hocrf.cli.auto.command import default_settings
-from spacy_hocrf.cli.auto.reading import Subject, doubted_texts, joined
-from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
+from spacy_hocrf.cli.auto.reading import Subject, doubted_texts, joined_held_out
+from spacy_hocrf.cli.auto.texts import AutoSetup, read_annotated
 from spacy_hocrf.cli.doubts import doubts_of
 from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.cli.shown import ShownText
@@ -52,7 +52,7 @@ def read_as(make, docs, folder):
     DocBin(docs=docs).to_disk(path)
     setup = make(path)
     nlp = setup.blank()
-    return setup, read_texts(setup, nlp), nlp
+    return setup, read_annotated(setup, nlp), nlp
 
 
 def for_texts(corpus):
@@ -152,7 +152,7 @@ def test_readings_are_joined_text_by_text(corpus):
     it = subject(corpus)
     odd, even = halves(texts)
     parts = [read(it, odd, even), read(it, even, odd)]
-    both = joined(parts)
+    both = joined_held_out(parts)
     assert both.held.all() and (np.diff(both.probable.text) >= 0).all()
     together = sorted(span for part in parts for span in spans(part.shown(COST), texts))
     assert spans(both.shown(COST), texts) == together
@@ -177,7 +177,7 @@ def test_what_looks_best_is_what_the_other_folds_say(tmp_path, monkeypatch):
 
     known, learnt_weights = [part.readings for part in parts], module.weights_of
     monkeypatch.setattr(module, "weights_of", weights_of)
-    both = joined(parts)
+    both = joined_held_out(parts)
     assert asked == [2, 2, 2] and (np.diff(both.best.text) >= 0).all()
     probable = np.concatenate([part.best.text for part in parts])
     with_it, without = (np.bincount(text, minlength=60) for text in (both.best.text, probable))

@@ -23,9 +23,9 @@ from spacy_hocrf.cli.doubts import (
     MIN_PROBABILITY,
     Doubt,
     ReadText,
-    begin,
     contradictions,
     doubts_of,
+    shortened,
     text_weights,
 )
 from spacy_hocrf.cli.pipelines import folds_of, scorer_of
@@ -95,7 +95,7 @@ def test_every_annotated_span_is_in_its_text(docs, read):
     ],
 )
 def test_long_spans_are_cut(words, expected):
-    assert begin(words, 12) == expected
+    assert shortened(words, 12) == expected
 
 
 @pytest.fixture(scope="module")

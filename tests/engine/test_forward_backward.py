@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from spacy_hocrf.engine import forward_backward
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
-from spacy_hocrf.engine.kernels.protocol import kernels
+from spacy_hocrf.engine.kernels.protocol import engine_kernels
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import END, START
@@ -524,7 +524,7 @@ def test_kept_buffers_know_constants_again_only_if_they_cannot_have_changed():
 def test_kept_buffers_that_could_not_grow_are_not_taken_for_large(monkeypatch):
     automaton = compile_automaton([(0,), (1,)], [3, 0])
     small, large = (oracle.plain(np.zeros((n, 2))) for n in (2, 4000))
-    module, expected = kernels("single"), expectations(large, automaton)
+    module, expected = engine_kernels("single"), expectations(large, automaton)
     allocate, left = module._buffer, []
 
     def limited(*extents):

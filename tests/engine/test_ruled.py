@@ -13,7 +13,7 @@ from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.kernels.protocol import Starts
 from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.engine.ruled import Ruled, RuleTables, best_ruled, broken_sets, ruled_spans
-from spacy_hocrf.engine.rules import Rule, joined, product_of
+from spacy_hocrf.engine.rules import Rule, joined_rules, product_of
 from spacy_hocrf.types import Potentials
 
 KINDS = ["tokens", "runs", "labelled"]
@@ -152,7 +152,7 @@ def test_many_rules_are_those_of_one_product_with_all():
     )
     rules = [counting(y, int(y == 2), 1 + y % 2, 8, [np.inf, 0.8][y % 2]) for y in range(7)]
     prices = np.array([rule.price for rule in rules])
-    product = product_of(automaton, joined(rules, 8, 10_000), prices)
+    product = product_of(automaton, joined_rules(rules, 8, 10_000), prices)
     expected = probable_spans(potentials, product, rows, 0.01)
     known = ruled(potentials, automaton, rows, rules, 1e-7)
     chosen = np.array([2, 0, 3])

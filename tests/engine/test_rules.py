@@ -16,7 +16,7 @@ from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.engine.marginals import segment_marginals
 from spacy_hocrf.engine.probable import probable_spans
-from spacy_hocrf.engine.rules import Rule, joined, product_of
+from spacy_hocrf.engine.rules import Rule, joined_rules, product_of
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import START, Expectations, Potentials, Segment
 
@@ -75,7 +75,7 @@ def automaton_of(problem, found):
         problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
     )
     prices = np.array([rule.price for rule in found])
-    return product_of(plain, joined(found, len(problem.limits), 10_000), prices)
+    return product_of(plain, joined_rules(found, len(problem.limits), 10_000), prices)
 
 
 def expected_of(kept, problem):
@@ -251,7 +251,7 @@ def test_each_of_some_labels_at_most_once(once):
 
 def test_a_product_has_the_states_that_a_sequence_comes_to_and_what_ends_them():
     patterns = [(0,), (1,), (2,)]
-    once = joined([at_most_once(0, 3)], 3, 2)
+    once = joined_rules([at_most_once(0, 3)], 3, 2)
     automaton = product_of(compile_automaton(patterns, [1] * 3), once, np.array([np.inf]))
     assert automaton.states == ((), (1,), (2,), (), (0,), (1,), (2,))
     assert automaton.state_copy.tolist() == [0] * 3 + [1] * 4
@@ -262,7 +262,7 @@ def test_a_product_with_one_state_more_than_labels_still_remembers_two_of_them()
     patterns = [(0,), (1,), (2,), (3,), (3, 3, 0)]
     never = Rule(np.array([[0, 1, 0, 0], [1, 1, 1, 1]], dtype=np.int32), np.array([True, False]))
     plain = compile_automaton(patterns, [1] * 4)
-    automaton = product_of(plain, joined([never], 4, 1), np.array([np.inf]))
+    automaton = product_of(plain, joined_rules([never], 4, 1), np.array([np.inf]))
     assert automaton.states == ((), (0,), (2,), (3,), (3, 3))
     allowed = np.full((5, 4), oracle.ANYTHING, dtype=np.uint8)
     potentials = Potentials.zero(np.array([0, 5]), allowed, 5)
@@ -277,7 +277,7 @@ def test_rules_together_break_what_each_of_them_breaks():
     random = np.random.default_rng(0)
     for _ in range(40):
         found = [table(random, 3) for _ in range(int(random.integers(1, 4)))]
-        together = joined(found, 3, 10_000)
+        together = joined_rules(found, 3, 10_000)
         reached = {0}
         for labels in product(range(3), repeat=4):
             state = 0
@@ -292,5 +292,5 @@ def test_rules_together_break_what_each_of_them_breaks():
                 broken = [not keeps(rule, labels[:n]) for rule in found]
                 assert together.broken[state].tolist() == broken
         assert reached == set(range(len(together))) or len(together) > len(reached)
-        assert len(together) == 1 or joined(found, 3, len(together) - 1) is None
-        assert len(joined(found, 3, len(together))) == len(together)
+        assert len(together) == 1 or joined_rules(found, 3, len(together) - 1) is None
+        assert len(joined_rules(found, 3, len(together))) == len(together)

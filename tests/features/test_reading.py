@@ -7,7 +7,7 @@ from spacy.attrs import IDS
 from spacy.tokens import Doc
 
 from spacy_hocrf.features import reading
-from spacy_hocrf.features.reading import is_of_lexemes, read_columns
+from spacy_hocrf.features.reading import is_of_lexemes, token_columns
 from spacy_hocrf.features.tokens import ATTRIBUTES
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def test_columns_are_what_every_token_is_asked_for(vocab, names):
     docs[2][1].norm_ = "written"
     docs[2][2].lemma_ = "code"
     docs[0][0].is_sent_start = True
-    columns = read_columns(docs, names)
+    columns = token_columns(docs, names)
     assert [columns[name].tolist() for name in names] == asked(docs, names)
     assert all(columns[name].dtype == np.uint64 for name in names)
     assert columns.keys() <= {*names, "ORTH"}
@@ -55,9 +55,9 @@ def test_columns_are_what_every_token_is_asked_for(vocab, names):
 
 def test_what_a_lexeme_is_told_is_read(vocab):
     docs = docs_of(vocab)
-    read_columns(docs, FLAGS)
+    token_columns(docs, FLAGS)
     vocab["codes"].set_flag(IDS["IS_UPPER"], True)
-    columns = read_columns(docs, FLAGS)
+    columns = token_columns(docs, FLAGS)
     assert columns["IS_UPPER"].sum() == 2  # WROTE, codes
     assert [columns[name].tolist() for name in FLAGS] == asked(docs, FLAGS)
 
@@ -66,7 +66,7 @@ def test_vocabularies_have_lexemes_of_their_own(vocab):
     other = spacy.blank("en").vocab
     other["12"].set_flag(IDS["IS_TITLE"], True)
     docs = [*docs_of(vocab), *docs_of(other)]
-    columns = read_columns(docs, FLAGS)
+    columns = token_columns(docs, FLAGS)
     assert [columns[name].tolist() for name in FLAGS] == asked(docs, FLAGS)
     half = len(columns["IS_TITLE"]) // 2
     assert columns["IS_TITLE"][:half].tolist() != columns["IS_TITLE"][half:].tolist()

@@ -10,7 +10,7 @@ import numpy as np
 from spacy_hocrf.sequences.dataset import Dataset
 from spacy_hocrf.sequences.features import FeatureSettings, features_of
 from spacy_hocrf.sequences.items import read_items
-from spacy_hocrf.sequences.learning import LearningSettings, learn, model_of
+from spacy_hocrf.sequences.learning import LearningSettings, learn, sequence_model
 
 LABELS = ("sun", "rain", "fog")
 PAIRS = FeatureSettings()
@@ -52,7 +52,7 @@ def learnt(items, names, features=PAIRS, settings=EXACT, watch=lambda _: None):
     labelled = data.take(-1)
     some = features_of(labelled, data.attributes, len(data.labels), features)
     weights, status, _ = learn(labelled, some, settings, watch)
-    return model_of(data.labels, data.attributes, some, weights), status
+    return sequence_model(data.labels, data.attributes, some, weights), status
 
 
 def scores(model, sequence):

@@ -12,7 +12,7 @@ from spacy_hocrf.features.vectors import make_vectors
 from spacy_hocrf.model import words
 from spacy_hocrf.model.dense import Dense, n_dense
 from spacy_hocrf.model.heads import dense_of
-from spacy_hocrf.model.words import WordScore, known_words, tables_of, words_of
+from spacy_hocrf.model.words import WordScore, known_words, numbers_of_words, tables_of
 
 WORDS = ["sun", "moon", "star", "sky", "cloud"]
 Y = 3
@@ -36,7 +36,7 @@ def both(vocab, docs, seen):
     blocks += make_vectors(window=[1], normalize=False, scale=0.5)
     scores = [(each.name, each.learning_from(docs[0])) for each in blocks]
     inputs = [score.inputs(TokenBatch(docs)) for _, score in scores]
-    known = known_words(scores, seen and words_of(scores, TokenBatch(seen)))
+    known = known_words(scores, seen and numbers_of_words(scores, TokenBatch(seen)))
     tables = tables_of(scores, Y, known)
     fast = dense_of(scores, inputs, Y, known, tables)
     slow = dense_of(scores, inputs, Y, None, ())

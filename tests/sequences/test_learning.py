@@ -9,7 +9,7 @@ from labelled_sequences import EXACT, dataset, draw, learnt, probabilities
 from spacy_hocrf.sequences import learning
 from spacy_hocrf.sequences.features import FeatureSettings, features_of
 from spacy_hocrf.sequences.items import read_items
-from spacy_hocrf.sequences.learning import learn_online, model_of
+from spacy_hocrf.sequences.learning import learn_online, sequence_model
 
 
 def counts(model, sequence, labelling):
@@ -142,7 +142,7 @@ def test_the_averaged_perceptron_comes_to_the_last_weights_when_nothing_is_wrong
     weights = learn_online(labelled, features, told.append, epochs=2000)
     # the shares of wrong items of twelve sequences
     assert 12 > told[0].loss > 4 and told[-1].loss == 0 and len(told) == 2000
-    model = model_of(data.labels, data.attributes, features, weights)
+    model = sequence_model(data.labels, data.attributes, features, weights)
     assert [model.best(model.chain(read_items(x))) for x in items] == names
     assert weights == pytest.approx(
         np.round(weights * 2) / 2, abs=0.3

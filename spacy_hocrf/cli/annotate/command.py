@@ -28,7 +28,7 @@ from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS, PROBABILITY, check_columns
 from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of, write_whole
 from spacy_hocrf.cli.annotate.processes import DEATHS, ProcessPool
-from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
+from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, parquet_files, source_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model
 from spacy_hocrf.warnings import Warnings
@@ -99,7 +99,7 @@ def annotate_cli(
         raise ValueError(
             CommandErrors.H074.format(option="--review", found=outputs, expected=expected)
         )
-    files, parts = files_of(texts), _parts_of(output, format_)
+    files, parts = source_files(texts), _parts_of(output, format_)
     suffix = files[0].suffix
     if ".parquet" in (suffix, parts.suffix):
         parquet_files()

@@ -21,7 +21,7 @@ from threading import Thread
 from traceback import format_exc
 from typing import IO, Any, NamedTuple
 
-__all__ = ["DEATHS", "ProcessPool", "serve"]
+__all__ = ["DEATHS", "ProcessPool", "work"]
 
 AHEAD = 2
 """Number of tasks that are sent to each worker ahead, including its current one."""
@@ -100,7 +100,7 @@ class ProcessPool:
     def _send(self, worker: int, task: Any) -> None:
         """Queue a task for a worker, which is started if it is not running; nothing happens if it is dead."""
         if worker not in self._running:
-            call = ["-c", CALL, serve.__module__, serve.__name__, *sys.path]
+            call = ["-c", CALL, work.__module__, work.__name__, *sys.path]
             process = subprocess.Popen(
                 [sys.executable, *call],
                 stdin=subprocess.PIPE,
@@ -148,7 +148,7 @@ def _listen(process: "subprocess.Popen[bytes]", answers: "SimpleQueue[tuple[Any,
             answers.put((process, None))
 
 
-def serve() -> None:
+def work() -> None:
     """Main function of a worker: do the tasks from standard input until it is closed. Printed output goes to
     standard error.
     """

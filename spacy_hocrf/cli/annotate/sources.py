@@ -14,7 +14,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_hocrf.annotation.readers import bin_in
-from spacy_hocrf.cli.docbins import docs_of, visible_files
+from spacy_hocrf.cli.docbins import docs_of_file, visible_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.features.tokens import is_unicode
 
@@ -29,8 +29,8 @@ __all__ = [
     "Rejected",
     "Source",
     "chunks_of",
-    "files_of",
     "parquet_files",
+    "source_files",
 ]
 
 BOM = "\xef\xbb\xbf"
@@ -162,7 +162,7 @@ class DocSource:
 
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, bytes]]:
         """Yield some of the Docs at a time, as the bytes of a DocBin."""
-        docs = docs_of(path)
+        docs = docs_of_file(path)
         while chunk := list(islice(docs, size)):
             yield len(chunk), DocBin(docs=chunk, store_user_data=True).to_bytes()
 
@@ -204,7 +204,7 @@ def _parsed(line: str) -> Any:
         raise ValueError("found lists or objects in one another that are too many") from None
 
 
-def files_of(path: Path) -> list[Path]:
+def source_files(path: Path) -> list[Path]:
     """List a file, or the files of a folder that are not hidden, sorted by path.
 
     RAISES (ValueError): H345 for a suffix that is not in SOURCES, or files with several suffixes.

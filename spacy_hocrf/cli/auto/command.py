@@ -23,7 +23,7 @@ from spacy_hocrf.cli.auto.folds import SettingsTrial, divide, read_in_folds, tri
 from spacy_hocrf.cli.auto.page import curve_numbers, page
 from spacy_hocrf.cli.auto.reading import Subject, doubted_texts
 from spacy_hocrf.cli.auto.report import AutoResults, by_label, report
-from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, read_annotated
 from spacy_hocrf.cli.card import card_of_scores
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
@@ -154,7 +154,7 @@ def _card(results: AutoResults, nlp: Language) -> str:
 def choose(setup: AutoSetup, *, seed: int) -> AutoResults:
     """Choose settings by cross-validation, and estimate how good a model with them will be."""
     nlp = setup.blank()
-    texts = read_texts(setup, nlp)
+    texts = read_annotated(setup, nlp)
     default = default_settings(setup, nlp)
     other = {**default, "model": {**default["model"], **MEMORY}}
     division = divide(texts.complete, texts.groups, seed)

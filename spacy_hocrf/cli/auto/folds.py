@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts
-from spacy_hocrf.cli.auto.reading import HeldOutPredictions, Subject, joined
+from spacy_hocrf.cli.auto.reading import HeldOutPredictions, Subject, joined_held_out
 from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.learning.heldout import FOLDS, MAX_DOCUMENTS
 
@@ -104,4 +104,4 @@ def read_in_folds(
         loss += fold.loss(subject.trainer)
         parts.append(subject.read(fold, held))
         sizes.append(len(fewer))
-    return joined(parts), round(float(np.mean(sizes))), loss
+    return joined_held_out(parts), round(float(np.mean(sizes))), loss

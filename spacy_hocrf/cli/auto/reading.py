@@ -22,7 +22,7 @@ from spacy_hocrf.cli.doubts import WORTH, ReadText, contradictions
 from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.engine.probable import best_subset
-from spacy_hocrf.learning.choosing import choose
+from spacy_hocrf.learning.choosing import choose_settings
 from spacy_hocrf.learning.cost import COSTS, Evidence, learn_cost
 from spacy_hocrf.learning.heldout import Fold
 from spacy_hocrf.learning.learning import Learner
@@ -30,7 +30,7 @@ from spacy_hocrf.learning.reranking import (
     ORDER_OF_MODEL,
     HeldOutReadings,
     held_out_readings,
-    weights_of,
+    ranking_weights,
 )
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
@@ -39,7 +39,7 @@ from spacy_hocrf.training.base import AUTO
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Segments
 
-__all__ = ["HeldOutPredictions", "SpanTable", "Subject", "doubted_texts", "joined"]
+__all__ = ["HeldOutPredictions", "SpanTable", "Subject", "doubted_texts", "joined_held_out"]
 
 MAX_DOUBTED = 25
 """Largest number of doubtful texts."""
@@ -133,7 +133,7 @@ class Subject:
             group_by=setup.group_by,
             teachers=setup.teachers,
         )
-        learner.begin(texts.examples, None, partial(choose, name=setup.factory))
+        learner.begin(texts.examples, None, partial(choose_settings, name=setup.factory))
         assert len(learner.corpus.documents) == len(texts)
         trainer: Any = learner.trainer  # the default of the factory reaches an optimum
         self._sigma: float = trainer.sigmas[0]
@@ -232,14 +232,14 @@ class Subject:
         return SpanTable(text, spans.start, spans.end, label, chance, np.array(right, dtype=bool))
 
 
-def joined(parts: Sequence[HeldOutPredictions]) -> HeldOutPredictions:
+def joined_held_out(parts: Sequence[HeldOutPredictions]) -> HeldOutPredictions:
     """Join the predictions of at least two models for different texts. The reranker's weights for the texts
     of one part are learnt from the others.
     """
     best = list[SpanTable]()
     for k, part in enumerate(parts):
         others = [other.readings[0] for other in (*parts[:k], *parts[k + 1 :]) if other.readings]
-        best.append(part.reranked(weights_of(others)).best if others else part.best)
+        best.append(part.reranked(ranking_weights(others)).best if others else part.best)
     return HeldOutPredictions(
         np.logical_or.reduce([part.held for part in parts]),
         _joined(*(part.probable for part in parts)),

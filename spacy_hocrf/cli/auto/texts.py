@@ -22,11 +22,11 @@ from spacy_hocrf.cli.counts import Item, Scorer, counts_by_label
 from spacy_hocrf.cli.docbins import doc_files, examples_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import BestAt
-from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank, grouped, scorer_of
+from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank, numbered_keys, scorer_of
 from spacy_hocrf.learning.heldout import MIN_GROUPS
 from spacy_hocrf.rules.constraints import Constraints
 
-__all__ = ["AnnotatedTexts", "AutoSetup", "read_texts"]
+__all__ = ["AnnotatedTexts", "AutoSetup", "read_annotated"]
 
 MAX_GROUP_SHARE = 0.2
 """Largest share of texts that may be near copies of one text and still be held out together."""
@@ -111,7 +111,7 @@ class AnnotatedTexts:
         return [token.text_with_ws for token in self.distinct[text].predicted]
 
 
-def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
+def read_annotated(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     """Read a corpus.
 
     nlp (Language): its tokenizer makes the tokens, unless too many spans do not fit them.
@@ -177,7 +177,7 @@ def _groups_of(
         group = group_in(example, group_by)
         frame = frame_of(words, [span[:2] for span in annotation.spans]) if group is None else None
         frames.append(frame if group is None else ("group", group))
-    groups = grouped(frames)
+    groups = numbered_keys(frames)
     n_groups = len(set(groups.tolist()))
     if group_by is not None:
         note = f"{len(groups)} texts are of {n_groups} groups (group_by = '{group_by}')"

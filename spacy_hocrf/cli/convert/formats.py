@@ -35,7 +35,7 @@ from spacy_hocrf.cli.convert.records import (
     Report,
     SourceFile,
     bytes_of,
-    refuse,
+    refuse_file,
 )
 from spacy_hocrf.cli.convert.tables import is_table, read_table
 from spacy_hocrf.cli.convert.webanno import HEADER, read_webanno
@@ -252,7 +252,7 @@ def files_of(folder: Path, format_: str, settings: ConvertSettings, report: Repo
     chosen = [path for path, (name, _) in kinds.items() if name is not None]
     if not chosen:
         known = "; ".join(row.what for row in FORMATS.values())
-        refuse(folder, "it", f"{len(files)} files, none of which is of a known format", known)
+        refuse_file(folder, "it", f"{len(files)} files, none of which is of a known format", known)
     return chosen
 
 

@@ -28,7 +28,7 @@ __all__ = [
     "decoded",
     "lines_in",
     "named_attribute",
-    "refuse",
+    "refuse_file",
     "text_of",
     "tokens_at",
 ]
@@ -198,7 +198,7 @@ class Place(NamedTuple):
 
     def refuse(self, found: str, expected: str) -> NoReturn:
         """Refuse what is here. RAISES (ValueError): H290, always."""
-        refuse(self.source.path, self.name, found, expected)
+        refuse_file(self.source.path, self.name, found, expected)
 
 
 def bytes_of(path: Path) -> bytes:
@@ -211,7 +211,7 @@ def bytes_of(path: Path) -> bytes:
         try:
             content = gzip.decompress(content)
         except (OSError, EOFError, zlib.error) as error:
-            refuse(path, "it", str(error), "what gzip has compressed")
+            refuse_file(path, "it", str(error), "what gzip has compressed")
     return END_MARK.sub(b"", content)
 
 
@@ -238,7 +238,7 @@ def lines_in(text: str) -> list[str]:
     return [line.lstrip(MARK) for line in re.split(r"\r\n|\r|\n", text)]
 
 
-def refuse(path: Path, place: str, found: str, expected: str) -> NoReturn:
+def refuse_file(path: Path, place: str, found: str, expected: str) -> NoReturn:
     """Refuse a part of a file. RAISES (ValueError): H290, always."""
     known = {"path": path, "place": place, "found": found, "expected": expected}
     raise ValueError(CommandErrors.H290.format(**known))

@@ -22,7 +22,7 @@ from spacy_hocrf.cli.label.export import Export
 from spacy_hocrf.cli.label.loop import LabelLoop
 from spacy_hocrf.cli.label.session import Session, TextToLabel
 from spacy_hocrf.cli.label.store import LOCK, DecisionStore, labels_in
-from spacy_hocrf.cli.label.texts import read_texts
+from spacy_hocrf.cli.label.texts import texts_to_label
 from spacy_hocrf.cli.options import Code, Component, Lang, SpansKey, Vectors, check_path, names_in
 from spacy_hocrf.cli.pipelines import blank, component_of, ready_docs
 from spacy_hocrf.cli.tasks import FORMATS, check_format
@@ -90,7 +90,7 @@ def label_cli(
         check_format(tool)
     nlp, component_name, pipe = _pipeline(model, component, lang, vectors, spans_key)
     report = Report()
-    docs, rows = read_texts(texts, nlp, pipe.target, report)
+    docs, rows = texts_to_label(texts, nlp, pipe.target, report)
     for problem, times in report.lost.items():
         msg.warn(f"{times:,} {problem}")
     annotated = {*report.labels, *(label for row in rows for *_, label in row.spans or ())}

@@ -27,7 +27,7 @@ from spacy_hocrf.cli.convert.records import ConvertedText, SourceFile
 from spacy_hocrf.cli.doubt import in_order
 from spacy_hocrf.cli.label.estimates import Decided, Estimate, estimates
 from spacy_hocrf.cli.label.models import Blocks, Models
-from spacy_hocrf.cli.label.readings import PlacedText, Readings, Stretch, read
+from spacy_hocrf.cli.label.readings import PlacedText, Readings, Stretch, read_text
 from spacy_hocrf.cli.label.store import Chars
 from spacy_hocrf.cli.pipelines import ready_docs
 from spacy_hocrf.learning.heldout import MIN_GROUPS
@@ -209,7 +209,7 @@ class LabelLoop:
             model = self._model
         if model is None:
             return Readings([], [], 0)
-        return read(model.pipe, self._texts[text], fixed, outside, n, model.version)
+        return read_text(model.pipe, self._texts[text], fixed, outside, n, model.version)
 
     def progress(self) -> LoopProgress:
         """Return the current estimates and the state of the training."""

@@ -15,7 +15,7 @@ from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli.label.store import Chars
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
-__all__ = ["PlacedText", "Readings", "ScoredChars", "Stretch", "TokenPlaces", "read"]
+__all__ = ["PlacedText", "Readings", "ScoredChars", "Stretch", "TokenPlaces", "read_text"]
 
 ScoredChars = tuple[int, int, str, float]
 """A span in characters with its marginal probability."""
@@ -79,7 +79,7 @@ class PlacedText(TokenPlaces):
         self.words = tuple(word.strip().lower() for word in words)
 
 
-def read(
+def read_text(
     pipe: SegmentationPipe,
     text: PlacedText,
     fixed: Iterable[Chars],

@@ -14,7 +14,7 @@ import msgspec
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.label.loop import LabelLoop
 from spacy_hocrf.cli.label.readings import Stretch, TokenPlaces
-from spacy_hocrf.cli.label.store import Chars, Decision, DecisionStore, check
+from spacy_hocrf.cli.label.store import Chars, Decision, DecisionStore, check_decision
 
 __all__ = ["Conflict", "Request", "Session", "TextToLabel"]
 
@@ -214,7 +214,7 @@ class Session:
             spans, unknown = annotation(i)
             before, new = self._decision(i), Decision(i, spans, unknown)
             try:
-                check(new, self._plain)
+                check_decision(new, self._plain)
             except ValueError as error:
                 raise ValueError(CommandErrors.H545.format(reason=error)) from None
             if before is None or (before.spans, before.unknown) != (spans, unknown):

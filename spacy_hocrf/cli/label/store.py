@@ -17,7 +17,7 @@ import msgspec
 from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["Chars", "Decision", "DecisionStore", "check", "labels_in"]
+__all__ = ["Chars", "Decision", "DecisionStore", "check_decision", "labels_in"]
 
 Chars = tuple[int, int, str]
 """A span: its first character, one past its last, and its label."""
@@ -117,7 +117,7 @@ class DecisionStore:
         for number, line in enumerate(content.split(b"\n")[:-1], start=1):
             try:
                 decision = msgspec.json.decode(line, type=Decision)
-                check(decision, texts)
+                check_decision(decision, texts)
                 if decision.undone and (not holding or holding.pop() != decision.text):
                     raise ValueError("it takes back what was not the last decision")
             except ValueError as error:
@@ -160,7 +160,7 @@ def _settings(folder: Path) -> _Settings | None:
     return settings
 
 
-def check(decision: Decision, texts: Sequence[str]) -> None:
+def check_decision(decision: Decision, texts: Sequence[str]) -> None:
     """Check a decision. RAISES (ValueError): for an unknown text, or invalid or overlapping stretches."""
     if not 0 <= decision.text < len(texts):
         raise ValueError(f"there is no text {decision.text}")

@@ -22,7 +22,7 @@ from spacy_hocrf.cli.label.readings import TokenPlaces
 from spacy_hocrf.cli.label.session import TextToLabel
 from spacy_hocrf.cli.pipelines import scorer_of
 
-__all__ = ["read_texts"]
+__all__ = ["texts_to_label"]
 
 MAX_LENGTH = 20_000
 """Largest number of characters of a text: longer ones are not annotated as a whole."""
@@ -33,7 +33,7 @@ UNSPLIT = (
 )
 
 
-def read_texts(
+def texts_to_label(
     path: Path, nlp: Language, target: Target, report: Report
 ) -> tuple[list[Doc], list[TextToLabel]]:
     """Read texts as Docs, and in the form that a session needs.

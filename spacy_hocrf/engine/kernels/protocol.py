@@ -25,7 +25,7 @@ __all__ = [
     "Memory",
     "SpanSearch",
     "Starts",
-    "kernels",
+    "engine_kernels",
 ]
 
 AutomatonViews = NewType("AutomatonViews", object)
@@ -172,6 +172,6 @@ class EngineKernels(Protocol):
         ...
 
 
-def kernels(path: str) -> EngineKernels:
+def engine_kernels(path: str) -> EngineKernels:
     """The engine's kernels of a build. path (str): one of `dispatch.PATHS`."""
     return cast(EngineKernels, dispatch.kernels(path))
