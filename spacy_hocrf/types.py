@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "AUTO",
     "CONST",
     "CONTINUE",
     "END",
@@ -53,6 +54,9 @@ Matrix = NDArray[np.float64]
 
 LabelPattern = tuple[int, ...]
 """Labels of consecutive segments, oldest first."""
+
+AUTO = "auto"
+"""Value of a setting that is chosen by the corpus."""
 
 MAX_ORDER = 1000
 """Largest number of earlier segments that a setting may name; each order has its own features."""

@@ -26,6 +26,7 @@ __all__ = [
     "CERTAIN",
     "UNKNOWN",
     "Annotation",
+    "NamedSpan",
     "NamedSpans",
     "SoftSpan",
     "TextConstraint",
@@ -47,8 +48,9 @@ UNKNOWN = "unknown"
 known, each as first token and one past the last. (In doc.ents these are the tokens without `ent_iob`.)
 """
 
-NamedSpans = Sequence[tuple[int, int, str]]
+NamedSpan = tuple[int, int, str]
 """Start, end and label."""
+NamedSpans = Sequence[NamedSpan]
 
 
 class TextConstraint(NamedTuple):

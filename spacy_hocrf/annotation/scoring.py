@@ -21,7 +21,7 @@ from spacy_hocrf.annotation.spans import named, same_tokens, share_labels
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.targets import Target
 
-__all__ = ["comparable", "count_whole", "is_complete"]
+__all__ = ["comparable", "count_whole", "is_fully_annotated"]
 
 
 def comparable(examples: Iterable[Example], target: Target) -> list[Example]:
@@ -39,11 +39,11 @@ def count_whole(examples: Iterable[Example], target: Target) -> tuple[int, int]:
     """
     is_right = _tags if target.place == "token.tag" else _spans
     key: str | None = getattr(target, "spans_key", None)
-    complete = [eg for eg in examples if is_complete(eg.y, target.place, key)]
+    complete = [eg for eg in examples if is_fully_annotated(eg.y, target.place, key)]
     return sum(is_right(eg, key) for eg in complete), len(complete)
 
 
-def is_complete(doc: Doc, place: str, key: str | None) -> bool:
+def is_fully_annotated(doc: Doc, place: str, key: str | None) -> bool:
     """Does a Doc have tokens, all of which, except for white space, are annotated?
 
     place (str): place of the target, or of a scorer. key (Optional[str]): key of spans in `doc.spans`.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, covered
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpan, NamedSpans, constrain, covered
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.types import Segments
@@ -32,9 +32,6 @@ __all__ = [
     "with_whitespace",
     "without_whitespace",
 ]
-
-NamedSpan = tuple[int, int, str]
-"""Start, end and label."""
 
 MAX_VARIANTS = 4096
 """Most combinations of assigning white space to adjacent spans."""

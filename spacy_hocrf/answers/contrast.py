@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, covered, trim
+from spacy_hocrf.annotation.annotation import (
+    Annotation,
+    NamedSpan,
+    NamedSpans,
+    constrain,
+    covered,
+    trim,
+)
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import row_of
 from spacy_hocrf.annotation.whitespace import spans_shown, variants_of, with_whitespace
@@ -27,12 +34,11 @@ from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segments
 
-__all__ = ["Asked", "Contrast", "NamedSpan", "ScoredSegmentation", "departures"]
+__all__ = ["Asked", "Contrast", "ScoredSegmentation", "departures"]
 
 MAX_TOKENS = 20_000
 """Number of tokens that are decoded at once."""
 
-NamedSpan = tuple[int, int, str]
 Asked = Span | NamedSpan | Iterable[Span | NamedSpan]
 """A span, or all spans of a reading."""
 Bits = NDArray[np.uint8]

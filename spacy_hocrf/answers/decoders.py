@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import AUTO, CONTINUE, FIRST, LAST, Potentials, Segments
 
 if TYPE_CHECKING:
     from spacy_hocrf.answers.whole_readings import Reranker
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
     from spacy_hocrf.engine.probable import Starts
     from spacy_hocrf.engine.viterbi import Best
     from spacy_hocrf.model.scheme import LabelScheme
-    from spacy_hocrf.types import Potentials, Segments
 
 __all__ = [
-    "AUTO",
     "BUILT_IN",
     "DEFAULT_COST",
     "Answer",
@@ -45,7 +44,6 @@ __all__ = [
     "checked_numbers",
 ]
 
-AUTO = "auto"
 DEFAULT_COST = 0.25
 """Cost of a span where none could be learnt."""
 MAX_READINGS = 100
@@ -392,8 +390,6 @@ def checked_answer(decoder: Decoder, found: Any, potentials: Potentials, n_label
     RAISES (ValueError): H590 for anything but spans of these sequences, in order and without overlaps, and
         numbers of the extents of `Answer`.
     """
-    from spacy_hocrf.types import Segments
-
     lengths = np.diff(potentials.offsets)
     columns = list(map(np.asarray, found.spans)) if isinstance(found, Answer) else []
     extents = [column.shape for column in columns]
@@ -473,7 +469,6 @@ def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], leng
     and neighbours that do not extend it.
     """
     from spacy_hocrf.engine.marginals import Window
-    from spacy_hocrf.types import CONTINUE, FIRST, LAST
 
     start, end, label = span
     path = np.zeros((end - start, scheme.n_labels), dtype=np.uint8)

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Span
 
+from spacy_hocrf.annotation.annotation import NamedSpan
 from spacy_hocrf.answers.attribution import TextShares, WordShares
-from spacy_hocrf.answers.contrast import Asked, Contrast, NamedSpan
+from spacy_hocrf.answers.contrast import Asked, Contrast
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.predictor import Predictor
 from spacy_hocrf.model.compiled import CompiledBatch

@@ -46,7 +46,7 @@ from spacy_hocrf.cli.tables import as_table, write_results
 from spacy_hocrf.features.window import ATTRS, BIGRAMS, sides_of
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.training.base import AUTO
+from spacy_hocrf.types import AUTO
 
 __all__ = ["ablate", "ablate_cli", "ablations"]
 

@@ -30,7 +30,7 @@ __all__ = [
     "CorpusFacts",
     "Frame",
     "LabelFacts",
-    "Lost",
+    "Misaligned",
     "Repeats",
     "Seen",
     "cut_docs",
@@ -68,7 +68,7 @@ class LabelFacts:
 
 
 @dataclass(frozen=True)
-class Lost:
+class Misaligned:
     """A span that does not align with tokens."""
 
     text: str
@@ -95,7 +95,9 @@ class CorpusFacts:
     labels: dict[str, LabelFacts] = field(default_factory=dict)
     # by label, texts in which only constraints name it
     hints: Counter[str] = field(default_factory=Counter)
-    lost: list[Lost] = field(default_factory=list)  # spans that fit no tokens of the tokenizer
+    lost: list[Misaligned] = field(
+        default_factory=list
+    )  # spans that fit no tokens of the tokenizer
 
     @property
     def annotated(self) -> int:
@@ -191,14 +193,14 @@ def _spans_of(target: Target, doc: Doc) -> Sequence[Span]:
     return list(doc.spans[target.spans_key]) if target.spans_key in doc.spans else []
 
 
-def _lost(example: Example, spans: Sequence[Span]) -> Iterator[Lost]:
+def _lost(example: Example, spans: Sequence[Span]) -> Iterator[Misaligned]:
     for span in spans:
         if not on_predicted(example, [span]):
             tokens = sorted(
                 {i for j in range(span.start, span.end) for i in example.alignment.y2x[j]}
             )
             words = tuple(example.predicted[int(i)].text for i in tokens)
-            yield Lost(span.text, span.label_, words)
+            yield Misaligned(span.text, span.label_, words)
 
 
 def known_texts(examples: Sequence[Example], others: Sequence[Example]) -> int:

@@ -167,7 +167,7 @@ def count_items(
 
 def is_complete(scorer: Scorer, doc: Doc) -> bool:
     """Is the document annotated completely, so that it is scored as a whole text?"""
-    return scoring.is_complete(doc, scorer.place, getattr(scorer, "key", None))
+    return scoring.is_fully_annotated(doc, scorer.place, getattr(scorer, "key", None))
 
 
 def _items_of(doc: Doc, spans: Sequence[Span]) -> set[Item]:

@@ -28,7 +28,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.folders import WorkingFolder
 from spacy_hocrf.learning.heldout import divided
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.training.base import AUTO
+from spacy_hocrf.types import AUTO
 
 __all__ = [
     "ENCODER",

@@ -18,6 +18,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.annotation.acceptance import Acceptance
+from spacy_hocrf.annotation.annotation import NamedSpan
 from spacy_hocrf.annotation.identity import id_of
 from spacy_hocrf.annotation.prediction import Prediction
 from spacy_hocrf.answers.pages import make_page, surety, text_on_page
@@ -32,7 +33,6 @@ from spacy_hocrf.cli.shown import ShownText
 
 __all__ = ["CURVE_FILE", "read_curve", "show", "show_cli"]
 
-Span = tuple[int, int, str]
 CURVE_FILE = "curve.json"
 """Name of the learning curve's file, in the folder next to the model."""
 CURVE_POINT = ("texts", "f", "low", "high")
@@ -44,7 +44,7 @@ class _Text:
 
     shown: ShownText
     predictions: list[ScoredSpan]
-    gold: list[Span] | None  # None without annotation
+    gold: list[NamedSpan] | None  # None without annotation
     unknown: NDArray[np.bool_] | None  # [T] tokens with unknown annotation
     id: str | None = None  # its id in the file
     # if the model knows a threshold: is the text accepted unread, and P(the whole text is right), corrected
@@ -57,7 +57,7 @@ class _Text:
         return None if self.gold is None else self.shown.scored(self.gold)
 
     @property
-    def counted(self) -> set[Span]:
+    def counted(self) -> set[NamedSpan]:
         """Predicted spans where the annotation is known."""
         spans, unknown = self.predictions, self.unknown
         return {s[:3] for s in spans if unknown is None or not unknown[s.start : s.end].any()}

@@ -14,7 +14,7 @@ from spacy_hocrf.engine import forward_backward
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, Sequences, run_kernels
 from spacy_hocrf.engine.kernels.protocol import (
-    Asked,
+    AskedSegments,
     Edges,
     EngineKernels,
     Lost,
@@ -97,7 +97,7 @@ def probabilities(
     sequence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     order = np.lexsort((columns[0], sequence))
     rows = np.stack(columns, axis=1)[order].astype(np.int64)
-    asked = Asked(offsets, rows, np.zeros(len(rows)))
+    asked = AskedSegments(offsets, rows, np.zeros(len(rows)))
     question = _Question(np.zeros((0, 5), dtype=np.int32), 1.0, buffers, asked, starts)
     *_, total = _find(problem, question, "auto")
     probability = np.empty(len(rows))
@@ -111,7 +111,7 @@ class _Question(NamedTuple):
     rules: NDArray[np.int32]
     least: float
     buffers: Buffers
-    asked: Asked | None = None
+    asked: AskedSegments | None = None
     starts: Starts | None = None
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf import dispatch
 from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.engine.kernels.protocol import Asked, Edges
+from spacy_hocrf.engine.kernels.protocol import AskedSegments, Edges
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.types import Segments
 
@@ -84,7 +84,7 @@ class Stretches:
         agrees[self.sequence[joined[~equal]]] = False
         return Agreement(agrees, ratio)
 
-    def asked(self, asked: Asked) -> Asked:
+    def asked(self, asked: AskedSegments) -> AskedSegments:
         """Assign segments to the stretches in whose own part they start; the answers go to the same
         array.
         """
@@ -96,7 +96,7 @@ class Stretches:
         offsets = np.append(bounds, len(begins)).astype(np.int64)
         segments = asked.segments.copy()
         segments[:, :2] -= np.repeat(self._begins(), np.diff(offsets))[:, None]
-        return Asked(offsets, segments, asked.probability)
+        return AskedSegments(offsets, segments, asked.probability)
 
     def total(self, ratio: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return log Z or best score of the sequences, float64 [D], from those of the stretches, [n]."""

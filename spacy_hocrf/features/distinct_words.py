@@ -17,7 +17,8 @@ from spacy.vocab import Vocab
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
-from spacy_hocrf.features.tokens import ATTRIBUTES, NUMBERS, Values, in_docs
+from spacy_hocrf.features.reading import Values
+from spacy_hocrf.features.tokens import ATTRIBUTES, NUMBERS, in_docs
 
 __all__ = ["OF_WORDS", "DistinctWords", "Growing"]
 

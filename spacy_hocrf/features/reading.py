@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.features.columns import distinct
 
-__all__ = ["MIN_TOKENS", "is_of_lexemes", "token_columns"]
+__all__ = ["MIN_TOKENS", "Values", "is_of_lexemes", "token_columns"]
 
 Values = NDArray[np.uint64]
 

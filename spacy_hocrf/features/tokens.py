@@ -23,7 +23,7 @@ from spacy_hocrf.features.columns import any_set, distinct, end_to_end, spread_l
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
 from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
-from spacy_hocrf.features.reading import token_columns
+from spacy_hocrf.features.reading import Values, token_columns
 
 __all__ = [
     "ATTRIBUTES",
@@ -39,8 +39,6 @@ __all__ = [
     "joined_stores",
     "lengths_of",
 ]
-
-Values = NDArray[np.uint64]
 
 NO_VALUES: Values = np.zeros(0, dtype=np.uint64)
 

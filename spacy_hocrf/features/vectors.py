@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.vocab import Vocab
 
-__all__ = ["Vectors", "Words", "check_scale", "make_vectors"]
+__all__ = ["FETCH", "Rows", "Vectors", "Words", "check_scale", "make_vectors"]
 
 Rows = NDArray[np.float32] | NDArray[np.float64]
 
 NOWHERE = -1
 """Number of the position beyond either end of a Doc."""
-FETCH: Callable[[object], object] = to_numpy  # spaCy may keep vectors on a GPU
+FETCH: Callable[[object], NDArray[Any]] = to_numpy  # spaCy may keep vectors on a GPU
 MAX_CACHED = 2**15
 """Words whose numbers are cached for later batches."""
 BLOCK = 1024
@@ -54,7 +54,7 @@ class Words:
 
     def __init__(self, vocab: Vocab, normalize: bool) -> None:
         self._numbers = vocab.vectors.key2row
-        self._vectors = np.asarray(FETCH(vocab.vectors.data))
+        self._vectors = FETCH(vocab.vectors.data)
         lengths = np.sqrt(np.einsum("ij,ij->i", self._vectors, self._vectors, dtype=np.float64))
         self._factor = 1.0 / np.where(lengths > 0, lengths, 1.0) if normalize else None
         self._empty = np.append(lengths == 0, True)  # [V + 1] is there no vector?
@@ -145,7 +145,7 @@ class Vectors:
         if not width:
             return bound
         object.__setattr__(bound, "_vocab", vocab)
-        bad = np.flatnonzero(~np.isfinite(np.asarray(FETCH(vocab.vectors.data))).all(axis=1))
+        bad = np.flatnonzero(~np.isfinite(FETCH(vocab.vectors.data)).all(axis=1))
         if len(bad):
             raise ValueError(Errors.H175.format(row=bad[0], name=self.name))
         if vocab.vectors.mode == Mode.default:

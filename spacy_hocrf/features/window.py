@@ -21,10 +21,10 @@ from spacy_hocrf.features.config import (
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors, make_vectors
+from spacy_hocrf.types import AUTO
 
 __all__ = ["ATTRS", "BIGRAMS", "make_window", "sides_of"]
 
-AUTO = "auto"
 OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "flags")
 """Settings of `make_window` for observations of tokens."""
 ATTRS = {False: ("NORM", "SHAPE"), True: ("NORM", "SHAPE", "ORTH")}

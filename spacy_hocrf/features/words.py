@@ -20,7 +20,8 @@ from spacy.tokens import Doc
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.columns import spread_lists
 from spacy_hocrf.features.distinct_words import OF_WORDS, DistinctWords
-from spacy_hocrf.features.tokens import TokenBatch, Values, in_docs
+from spacy_hocrf.features.reading import Values
+from spacy_hocrf.features.tokens import TokenBatch, in_docs
 
 __all__ = ["NeedsDocs", "PlainTexts", "TextBatch", "WordTokenizer"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spacy_hocrf.answers.decoders import AUTO, Decoder, ExpectedF, Reranked
+from spacy_hocrf.answers.decoders import Decoder, ExpectedF, Reranked
+from spacy_hocrf.types import AUTO
 
 if TYPE_CHECKING:
     from spacy_hocrf.answers.whole_readings import Reranker

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.annotation.annotation import Annotation, constrain_batch, log_odds
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpan, constrain_batch, log_odds
 from spacy_hocrf.answers.forbidden import span_patterns
 from spacy_hocrf.engine.forbidden import Forbidden, ForbiddenPattern, Observed
 from spacy_hocrf.learning.training_rules import TrainingRules, automaton_of
@@ -23,7 +23,6 @@ from spacy_hocrf.types import Potentials
 __all__ = ["soft_targets"]
 
 Bits = NDArray[np.uint8]
-Place = tuple[int, int, str]
 
 
 def soft_targets(
@@ -71,7 +70,9 @@ def soft_targets(
     return Observed(bits, scored, compiled, potentials)
 
 
-def _leave(bits: Bits, scheme: LabelScheme, spans: Sequence[Place] | dict[Place, float]) -> None:
+def _leave(
+    bits: Bits, scheme: LabelScheme, spans: Sequence[NamedSpan] | dict[NamedSpan, float]
+) -> None:
     """Restrict tokens of soft spans to the spans' labels and to no span. bits (uint8 [T, Y]): changed."""
     left = np.zeros_like(bits)
     for start, end, label in spans:
@@ -81,7 +82,7 @@ def _leave(bits: Bits, scheme: LabelScheme, spans: Sequence[Place] | dict[Place,
     bits[covered] &= left[covered]
 
 
-def _others(scheme: LabelScheme, spans: dict[Place, float]) -> Iterator[Place]:
+def _others(scheme: LabelScheme, spans: dict[NamedSpan, float]) -> Iterator[NamedSpan]:
     """Yield the other spans that can be read off tokens which have the labels of the given spans."""
     for label in dict.fromkeys(label for _, _, label in spans):
         mine = [each for each in spans if each[2] == label]

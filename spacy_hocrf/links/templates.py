@@ -24,6 +24,7 @@ from spacy.strings import get_string_id
 
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.items import Thread, refuse_link
+from spacy_hocrf.links.model import Keys
 from spacy_hocrf.links.pairs import Pairs
 from spacy_hocrf.links.values import ItemValue, PairValue
 
@@ -38,7 +39,6 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 VALUE = "a value, such as spacy-hocrf.LinkDistance.v1"
 
-Keys = NDArray[np.uint64]
 Value = ItemValue | PairValue
 
 

@@ -18,18 +18,16 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from thinc.api import Model, NumpyOps
 from thinc.types import Floats2d
-from thinc.util import to_numpy
 
 from spacy_hocrf.features.config import checked_parts
 from spacy_hocrf.features.tokens import beginning
-from spacy_hocrf.features.vectors import check_scale
+from spacy_hocrf.features.vectors import FETCH, check_scale
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.heads import Head
 from spacy_hocrf.types import PARTS, Matrix
 
 __all__ = ["encoder_of", "encoder_with_heads"]
 
-FETCH: Callable[[object], NDArray[Any]] = to_numpy
 Tok2Vec = Model[list[Doc], list[Floats2d]]
 
 

@@ -23,9 +23,9 @@ MAX_COUNT = 2**31 - 1
 """The largest number of tokens or segments in a setting."""
 
 
-Named = tuple[tuple[str, ...], ...]
+NamedPatterns = tuple[tuple[str, ...], ...]
 """Label patterns as names of labels, oldest first."""
-PatternChoice = str | Named
+PatternChoice = str | NamedPatterns
 """COUNTS, or the patterns themselves."""
 
 

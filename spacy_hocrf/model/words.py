@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.features.vectors import Vectors
+from spacy_hocrf.features.vectors import Rows, Vectors
 from spacy_hocrf.types import Matrix
 
 __all__ = ["KnownWords", "Table", "WordScore", "known_words", "numbers_of_words", "tables_of"]
 
-Rows = NDArray[np.float32] | NDArray[np.float64]
 
 MAX_KNOWN_WORDS = 2**15
 """Largest vocabulary of which a loaded model keeps scores for all words; for larger ones it keeps none."""

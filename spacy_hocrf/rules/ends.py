@@ -16,7 +16,7 @@ __all__ = ["EDGE", "Ends", "Successions", "follows"]
 EDGE = ""
 """Stands for the beginning or the end of a text."""
 
-Pairs = Sequence[Sequence[str]]
+LabelPairs = Sequence[Sequence[str]]
 
 
 class Ends(NamedTuple):
@@ -73,7 +73,7 @@ class Successions(NamedTuple):
     forbidden: frozenset[tuple[int, int]]  # pairs of the engine's labels
 
     @classmethod
-    def of(cls, scheme: LabelScheme, forbidden: Pairs, required: Pairs) -> "Successions":
+    def of(cls, scheme: LabelScheme, forbidden: LabelPairs, required: LabelPairs) -> "Successions":
         """Translate forbidden and required pairs of users' labels, see `Constraints`."""
         ends, pairs = Ends(scheme), [(a, b) for a, b in forbidden]
         for a, b in required:

@@ -37,7 +37,7 @@ UNUSED_LABELS = 2  # entries without transitions, after those of the labels
 MAX_LABELS = 2**14
 MAX_WEIGHT = 1e100  # weight; sums of larger ones might overflow
 
-Features = NDArray[np.void]  # [n] of FEATURE
+FeatureRecords = NDArray[np.void]  # [n] of FEATURE
 
 
 class Header(NamedTuple):
@@ -132,7 +132,7 @@ def _read(data: bytes, header: Header) -> SequenceModel:
     )
 
 
-def _read_features(data: bytes, start: int) -> Features:
+def _read_features(data: bytes, start: int) -> FeatureRecords:
     if start + CHUNK.size > len(data):
         raise ValueError("the features begin behind its end")
     magic, _, n = CHUNK.unpack_from(data, start)
@@ -141,7 +141,7 @@ def _read_features(data: bytes, start: int) -> Features:
     return np.frombuffer(data, FEATURE, n, start + CHUNK.size)
 
 
-def _check(features: Features, n_labels: int, n_attributes: int) -> None:
+def _check(features: FeatureRecords, n_labels: int, n_attributes: int) -> None:
     """Check features. RAISES (ValueError): with the reason, if one is invalid."""
     state = features["kind"] == STATE
     sources = np.where(state, n_attributes, n_labels)
@@ -156,7 +156,7 @@ def _check(features: Features, n_labels: int, n_attributes: int) -> None:
         raise ValueError("a feature occurs twice")
 
 
-def _features_of(model: SequenceModel) -> tuple[Features, list[str]]:
+def _features_of(model: SequenceModel) -> tuple[FeatureRecords, list[str]]:
     """Features with non-zero weight, those of attributes first, and the attributes that have features."""
     # features of attributes: these are numbered anew, without those that have none
     attribute = np.repeat(np.arange(len(model.attributes)), np.diff(model.feature_offsets))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from spacy_hocrf.engine.tying import Tied
 
 __all__ = [
-    "AUTO",
     "DEFAULT_SIGMA",
     "BaseTrainer",
     "Loss",
@@ -35,9 +34,6 @@ __all__ = [
     "precision_of",
 ]
 
-
-AUTO = "auto"
-"""Value of a setting that is chosen by the corpus."""
 
 DEFAULT_SIGMA = 2.0
 """Value of `sigma = "auto"` where none was chosen because there are few texts (project/defaults)."""

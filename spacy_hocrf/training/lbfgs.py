@@ -15,14 +15,13 @@ import numpy as np
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.training.base import (
-    AUTO,
     DEFAULT_SIGMA,
     BaseTrainer,
     Trainable,
     checked_sigma,
     precision_of,
 )
-from spacy_hocrf.types import SIGMA_RANGE, Vector, is_number, is_sigma
+from spacy_hocrf.types import AUTO, SIGMA_RANGE, Vector, is_number, is_sigma
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective

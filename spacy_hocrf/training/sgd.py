@@ -8,13 +8,12 @@ import numpy as np
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.training.base import (
-    AUTO,
     BaseTrainer,
     Trainable,
     checked_sigma,
     precision_of,
 )
-from spacy_hocrf.types import Vector
+from spacy_hocrf.types import AUTO, Vector
 
 __all__ = ["SGDTrainer"]
 

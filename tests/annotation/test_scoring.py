@@ -8,7 +8,7 @@ from small_corpus import bare_docs, learn_from, untrained
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_hocrf.annotation.scoring import comparable, count_whole, is_complete
+from spacy_hocrf.annotation.scoring import comparable, count_whole, is_fully_annotated
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.counts import count_items
 from spacy_hocrf.cli.doubts import doubts_of
@@ -107,7 +107,7 @@ def test_a_text_without_tokens_is_none_that_is_annotated_completely():
         doc = nlp.make_doc(text)
         doc.ents, doc.spans["sc"] = [], []
         for place, key in (("doc.ents", None), ("doc.spans", "sc")):
-            assert is_complete(doc, place, key) == bool(text)
+            assert is_fully_annotated(doc, place, key) == bool(text)
 
 
 # Whole texts

@@ -35,9 +35,8 @@ from spacy_hocrf.learning.reranking import (
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.constraints import Constraints
-from spacy_hocrf.training.base import AUTO
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
-from spacy_hocrf.types import Segments
+from spacy_hocrf.types import AUTO, Segments
 
 __all__ = ["HeldOutPredictions", "SpanTable", "Subject", "doubted_texts", "joined_held_out"]
 

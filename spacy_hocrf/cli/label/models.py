@@ -24,8 +24,9 @@ from spacy_hocrf.cli.pipelines import component_of, train_on
 from spacy_hocrf.learning.choosing import ORDERS
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.training.base import AUTO, DEFAULT_SIGMA
+from spacy_hocrf.training.base import DEFAULT_SIGMA
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.types import AUTO
 
 __all__ = ["Blocks", "Models"]
 

@@ -21,7 +21,6 @@ ScoredChars = tuple[int, int, str, float]
 """A span in characters with its marginal probability."""
 Stretch = tuple[int, int]
 """First token, or character, and one past the last one."""
-Spans = Sequence[Chars]  # of tokens
 
 MIN_PROBABILITY = 0.01
 """Smallest probability of an alternative that is shown."""
@@ -104,7 +103,7 @@ def read_text(
             probability = reading.probability(*span)
         return *text.chars(start, end), label, probability
 
-    readings = dict[Spans, float]()
+    readings = dict[Sequence[Chars], float]()
     for best in reading.best(n):
         readings.setdefault(_laid_over(best.spans, impossible), best.probability)
     no_span, others = reading.tokens()[:, -1], []
@@ -144,7 +143,7 @@ def _constrained_doc(pipe: SegmentationPipe, doc: Doc, spans: Sequence[Chars]) -
     return copy
 
 
-def _laid_over(spans: Spans, over: Collection[Chars]) -> tuple[Chars, ...]:
+def _laid_over(spans: Sequence[Chars], over: Collection[Chars]) -> tuple[Chars, ...]:
     """Replace spans by others that overlap them."""
     kept = [s for s in spans if not any(s[0] < o[1] and o[0] < s[1] for o in over)]
     return tuple(sorted([*kept, *(span for span in over if span[2])]))

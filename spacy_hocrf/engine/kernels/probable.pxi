@@ -27,7 +27,7 @@ cdef class Probable:
         its inner tokens and of its last token; that of a span of one token; and one that must not
         precede the span; -1 for none. Without a label for the last token, a span ends where no inner
         token follows. In a semi-CRF only the fourth is set.
-    asked (Optional[Asked]): segments of a semi-CRF, which gets their probabilities.
+    asked (Optional[AskedSegments]): segments of a semi-CRF, which gets their probabilities.
     starts (Optional[Starts]): gets the probabilities that a segment of certain labels begins at each
         token, and that it contains the token.
     """

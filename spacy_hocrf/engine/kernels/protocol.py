@@ -15,7 +15,7 @@ from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.types import Expectations
 
 __all__ = [
-    "Asked",
+    "AskedSegments",
     "AutomatonViews",
     "BatchViews",
     "CountViews",
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
-class Asked(NamedTuple):
+class AskedSegments(NamedTuple):
     """m segments of D sequences by sequence and start, whose probabilities are to be found."""
 
     offsets: Numbers  # [D + 1] of each sequence
@@ -99,7 +99,7 @@ class EngineKernels(Protocol):
         ws: Memory,
         least: float,
         rules: NDArray[np.int32],
-        asked: Asked | None,
+        asked: AskedSegments | None,
         starts: Starts | None,
     ) -> SpanSearch: ...
 
