@@ -20,8 +20,8 @@ __all__ = [
     "Prediction",
     "Predictions",
     "Trace",
+    "batch_of",
     "decoded_spans",
-    "joined_predictions",
     "label_hashes",
 ]
 
@@ -136,7 +136,7 @@ class DecodedSpans:
         return (Span(doc, *row) for row in self.rows)
 
 
-def joined_predictions(predictions: Sequence[Prediction]) -> BatchPrediction:
+def batch_of(predictions: Sequence[Prediction]) -> BatchPrediction:
     """Join predictions, whose labels may differ, into one batch. It has probabilities only if all of the
     predictions have them.
     """

@@ -18,12 +18,7 @@ from spacy.training import Example
 from thinc.types import Ints2d
 
 from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation, covered
-from spacy_hocrf.annotation.prediction import (
-    Prediction,
-    decoded_spans,
-    joined_predictions,
-    label_hashes,
-)
+from spacy_hocrf.annotation.prediction import Prediction, batch_of, decoded_spans, label_hashes
 from spacy_hocrf.annotation.probabilities import (
     TAGS,
     SpanScore,
@@ -209,7 +204,7 @@ class EntsTarget:
         return ENT_COLUMNS if self.scores_key is None else (*CHARACTERS, *ENT_COLUMNS)
 
     def annotate(self, docs: Sequence[Doc], predictions: PerDoc, read: Read = None) -> None:
-        key, merged = self.scores_key, joined_predictions(predictions)
+        key, merged = self.scores_key, batch_of(predictions)
         batch = TokenBatch(docs) if read is None else read
         batch.prefetch(self.writes_by)
         with_entities = docs_with_entities(docs, *map(batch.column, ENT_COLUMNS))
@@ -318,7 +313,7 @@ class SpansTarget:
         return {}
 
     def annotate(self, docs: Sequence[Doc], predictions: PerDoc, read: Read = None) -> None:
-        key, merged = self.spans_key, joined_predictions(predictions)
+        key, merged = self.spans_key, batch_of(predictions)
         batch = TokenBatch(docs) if read is None else read
         batch.prefetch(self.writes_by)
         arguments = merged, label_hashes(docs, merged.names), batch.offsets
@@ -382,7 +377,7 @@ class TagsTarget:
         return presets
 
     def annotate(self, docs: Sequence[Doc], predictions: PerDoc, read: Read = None) -> None:
-        merged = joined_predictions(predictions)
+        merged = batch_of(predictions)
         batch = TokenBatch(docs) if read is None else read
         batch.prefetch(self.writes_by)
         hashes, characters = label_hashes(docs, merged.names), None

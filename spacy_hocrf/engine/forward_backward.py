@@ -243,17 +243,14 @@ def run_kernels(
         lost = []
         for path, planned in plan(problem):
             chosen = planned if among is None else planned[np.isin(planned, among)]
-            lost_here, not_finite = run(
-                buffers.workspace(path), engine_kernels(path), chosen, "scaled"
-            )
+            workspace = buffers.workspace(path)
+            lost_here, not_finite = run(workspace, engine_kernels(path), chosen, "scaled")
             lost += lost_here
             if not_finite:
                 problem.check_tokens()
     if logs and lost:
-        single = engine_kernels("single")
-        _, not_finite = run(
-            buffers.workspace("single"), single, np.array(lost, dtype=np.int64), "log"
-        )
+        workspace, numbers = buffers.workspace("single"), np.array(lost, dtype=np.int64)
+        _, not_finite = run(workspace, engine_kernels("single"), numbers, "log")
         if not_finite:
             problem.check_tokens()
         lost = []

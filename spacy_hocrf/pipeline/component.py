@@ -903,11 +903,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def _become(self, payload: "Payload") -> None:
         """Replace everything learnt, or nothing if the model is refused."""
         from spacy_hocrf.learning.scores import as_saved
-        from spacy_hocrf.saving.persistence import from_payload
+        from spacy_hocrf.saving.persistence import restored
 
         settings = as_saved(self.structure.settings, self.vocab, payload)
         keepers = self._keepers(settings)
-        model = from_payload(payload, settings, keepers, self.name)
+        model = restored(payload, settings, keepers, self.name)
         learner = self._learner.untrained(model.labels, settings)
         learner.restore(model)
         self._adopt(learner)

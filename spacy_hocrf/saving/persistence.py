@@ -1,6 +1,6 @@
 """A trained model as a value, and conversion of that value to and from a JSON header and named arrays.
 
-A component saves `Learner.learnt()` and adopts what `from_payload` returns; nothing in between changes a
+A component saves `Learner.learnt()` and adopts what `restored` returns; nothing in between changes a
 component, so a refused file leaves it as it was. What other parts of a component have learnt (such as joint
 weights of several documents) is stored in separate sections, which a `Keeper` writes and checks: this file
 does not know their contents.
@@ -25,15 +25,7 @@ from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.saving.archive import FORMAT, Payload
 from spacy_hocrf.saving.schema import Amount, Shape, Whole, check_size, checked, exact_json
 
-__all__ = [
-    "Keeper",
-    "LearntModel",
-    "Section",
-    "described",
-    "differences",
-    "from_payload",
-    "to_payload",
-]
+__all__ = ["Keeper", "LearntModel", "Section", "described", "differences", "restored", "to_payload"]
 
 ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, key of LIMITS
     "observations": ("uint64", 2, "observations"),
@@ -188,7 +180,7 @@ def to_payload(model: LearntModel, settings: Settings, keepers: Mapping[str, Kee
     return Payload(to_builtins(header), arrays)
 
 
-def from_payload(
+def restored(
     payload: Payload, settings: Settings, keepers: Mapping[str, Keeper], name: str
 ) -> LearntModel:
     """Validate and return a saved model.

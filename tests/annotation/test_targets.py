@@ -9,7 +9,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.annotation.prediction import Prediction, joined_predictions
+from spacy_hocrf.annotation.prediction import Prediction, batch_of
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget
 
 NAMES = ("PERSON", "DET", "Größe")  # the second is one of spaCy's symbols
@@ -126,9 +126,9 @@ def test_nothing_is_written_where_nothing_is_predicted(target, lengths):
 def test_predictions_of_several_calls_have_probabilities_together_if_all_have():
     one = predicted([(0, 1, 0)])._replace(scores=np.array([0.5]))
     other = predicted([(0, 2, 1)], NAMES[1:])
-    assert joined_predictions([one, one]).scores.tolist() == [0.5, 0.5]
-    assert joined_predictions([one, other]).scores is None and joined_predictions([]).scores is None
-    together = joined_predictions([one, other])
+    assert batch_of([one, one]).scores.tolist() == [0.5, 0.5]
+    assert batch_of([one, other]).scores is None and batch_of([]).scores is None
+    together = batch_of([one, other])
     labels = [together.names[y] for y in together.spans.label]
     assert labels == ["PERSON", "Größe"] and together.spans.offsets.tolist() == [0, 1, 2]
 
