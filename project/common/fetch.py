@@ -31,10 +31,10 @@ def main(
         dest = project_path.parent / asset["dest"]
         place = place_of(asset["dest"])
         content = from_copy(Path(local), place) if local else from_address(asset["url"], place)
-        found = hashlib.md5(content, usedforsecurity=False).hexdigest()
-        if found != asset["checksum"]:
+        computed = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        if computed != asset["checksum"]:
             msg.fail(
-                f"{asset['dest']}: the checksum is {found}, project.yml expects "
+                f"{asset['dest']}: the checksum is {computed}, project.yml expects "
                 f"{asset['checksum']}",
                 exits=1,
             )

@@ -53,8 +53,8 @@ def table(rows: Iterable[Sequence[str]], header: Sequence[str], aligns: str = "l
 
 def group(results: Iterable[Result], *keys: str) -> dict[Any, list[Result]]:
     """Results by the value of a key, or by the values of several, in the order they come."""
-    found: dict[Any, list[Result]] = {}
+    groups: dict[Any, list[Result]] = {}
     for result in results:
         values = tuple(result[key] for key in keys)
-        found.setdefault(values if len(keys) > 1 else values[0], []).append(result)
-    return found
+        groups.setdefault(values if len(keys) > 1 else values[0], []).append(result)
+    return groups

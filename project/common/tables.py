@@ -147,8 +147,8 @@ def compare(name: str, sources: Sequence[Path], workflow: str | None, check: boo
 
     updates = [each for each in update(readme, sources, wanted) if wanted(each.table)]
     ours = [(each, origin_of(declaration, each.table)) for each in updates]
-    known = sum(bool(each.source) for each, _ in ours)
-    print(f"{name}: {known} of {len(ours)} tables are in a document")
+    printed = sum(bool(each.source) for each, _ in ours)
+    print(f"{name}: {printed} of {len(ours)} tables are in a document")
     n_wrong, gone = 0, set[str]()
     for each, origin in ours:
         for change in each.changes:
@@ -196,9 +196,9 @@ def run_again(name: str, workflow: str, folder: Path) -> list[Path]:
 def declared(name: str) -> Mapping[str, Any]:
     """What tables.yml says of a project: "runs", CPU seconds by workflow, and "tables"."""
     path = PROJECTS / "tables.yml"
-    said = srsly.read_yaml(path) if path.exists() else {}
-    ours = said.get(name, {"runs": {}, "tables": {}})
-    return {"runs": ours["runs"], "tables": {**said.get("every project", {}), **ours["tables"]}}
+    config = srsly.read_yaml(path) if path.exists() else {}
+    ours = config.get(name, {"runs": {}, "tables": {}})
+    return {"runs": ours["runs"], "tables": {**config.get("every project", {}), **ours["tables"]}}
 
 
 def is_cheap(cost: int | str, seconds: int) -> bool:
@@ -276,12 +276,12 @@ def update(
         ),
         reverse=True,
     )
-    found: dict[int, int] = {}
+    partner: dict[int, int] = {}
     for (_, shared, *_), i, j in pairs:
-        if shared and -i not in found and -j not in found.values():
-            found[-i] = -j
+        if shared and -i not in partner and -j not in partner.values():
+            partner[-i] = -j
     for i, table in enumerate(ours):
-        name, other = theirs[found[i]] if i in found else ("", table)
+        name, other = theirs[partner[i]] if i in partner else ("", table)
         rows = {row[: other.n_keys]: dict(zip(other.columns, row)) for row in other.rows}
         new = []
         for row in table.rows:

@@ -74,7 +74,7 @@ def find(words: Sequence[str], phrases: Sequence[tuple[str, str]]) -> list[tuple
         inside += [number] * len(word)
         ends[len(inside)] = number + 1
     taken = [False] * len(words)
-    found = []
+    entities = []
     for label, phrase in sorted(phrases, key=lambda item: -len(item[1])):
         squeezed = re.escape("".join(phrase.replace("\\/", "/").split()))
         for flags, whole in ((0, True), (re.IGNORECASE, True), (re.IGNORECASE, False)):
@@ -88,9 +88,9 @@ def find(words: Sequence[str], phrases: Sequence[tuple[str, str]]) -> list[tuple
             if free:
                 start, end = free[0]
                 taken[start:end] = [True] * (end - start)
-                found.append((start, end, label))
+                entities.append((start, end, label))
                 break
-    return sorted(found)
+    return sorted(entities)
 
 
 def read_conll(path: Path) -> Iterator[Tweet]:

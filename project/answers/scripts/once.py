@@ -68,16 +68,16 @@ def row(nlp: Language, name: str, texts: Sequence[Text]) -> tuple[str, ...]:
     """A row of the table."""
     docs = [Doc(nlp.vocab, words=text.words) for text in texts]
     begin = time.process_time()
-    found = [spans(doc) for doc in nlp.pipe(docs)]
+    predicted = [spans(doc) for doc in nlp.pipe(docs)]
     duration = 1000 * (time.process_time() - begin) / len(texts)
     gold = [set(text.spans) for text in texts]
-    right = [one == other for one, other in zip(found, gold)]
+    right = [one == other for one, other in zip(predicted, gold)]
     single = [same for same, annotated in zip(right, gold) if not is_refused(annotated)]
     return (
         name,
         f"{len(texts):,}",
-        str(sum(map(is_refused, found))),
-        str(sum(map(repeats, found))),
+        str(sum(map(is_refused, predicted))),
+        str(sum(map(repeats, predicted))),
         f"{sum(right) / len(right):.1%}",
         f"{sum(single) / len(single):.1%} of {len(single)}",
         f"{duration:.2f}",

@@ -109,11 +109,11 @@ def constraints_of(
 
 def chain_of(text: Text) -> list[str]:
     """Labels of neighbours, "O" for text in no span, and "" at both ends."""
-    found, at = [""], 0
+    labels, at = [""], 0
     for start, end, label in sorted(text.spans):
-        found += ["O", label] if start > at else [label]
+        labels += ["O", label] if start > at else [label]
         at = end
-    return [*found, *(["O"] if at < len(text.words) else []), ""]
+    return [*labels, *(["O"] if at < len(text.words) else []), ""]
 
 
 if __name__ == "__main__":

@@ -111,8 +111,8 @@ def canonical(text: str) -> str:
 
 def category(letter: str) -> str:
     """What kind of a character it is, by Unicode."""
-    found = unicodedata.category(letter)
-    return found if found in TWO_LETTERS else found[0]
+    kind = unicodedata.category(letter)
+    return kind if kind in TWO_LETTERS else kind[0]
 
 
 def caps(text: str) -> str:

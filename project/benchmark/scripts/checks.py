@@ -68,12 +68,12 @@ def agree_with_count(nlp: Language, lengths: Sequence[int]) -> str:
     pipe = component(nlp)
     objective = pipe.objective()
     zero = np.zeros(len(pipe.structure.index))
-    found, gradient = objective(zero)
+    value, gradient = objective(zero)
     scheme = pipe.structure.scheme
     expected = sum(log_segmentations(lengths, scheme.limits, scheme.forbidden))
-    _compare("the number of segmentations", found, expected)
+    _compare("the number of segmentations", value, expected)
     counted = (
-        f"objective at weight 0 {found:.6f}, log of the number of segmentations {expected:.6f}"
+        f"objective at weight 0 {value:.6f}, log of the number of segmentations {expected:.6f}"
     )
     return f"{counted}; {_agree_in_slope(objective, zero, gradient)}"
 

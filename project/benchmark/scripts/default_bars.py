@@ -63,10 +63,10 @@ def agree_in_observations(nlp: Language, sentences: Sequence[Sentence]) -> str:
     tokens = sum(map(len, docs))
     ours = models.count_observations(models.component(nlp), docs) / tokens
     theirs = sum(len(row) for words, _ in sentences for row in features(words)) / tokens
-    found = f"{ours:.2f} observations a token, {theirs:.2f} of CRFsuite's user"
+    counts = f"{ours:.2f} observations a token, {theirs:.2f} of CRFsuite's user"
     if abs(ours - theirs) > DIFFERENCE * theirs:
-        raise NotTheSame(found)
-    return f"{found}; ours are at starts and ends of segments, too"
+        raise NotTheSame(counts)
+    return f"{counts}; ours are at starts and ends of segments, too"
 
 
 def bar_12(setting: Setting) -> Outcome:

@@ -14,13 +14,13 @@ PACKAGES = ("spacy-hocrf", "spacy", "thinc", "numpy", "python-crfsuite", "scipy"
 
 def describe_machine() -> dict[str, str]:
     """Processor, instruction set, load and versions."""
-    known = models.instruction_sets()
+    builds = models.instruction_sets()
     return {
         "measured": f"{date.today()}, commit {_commit()}",
         "CPU": _cpu(),
         "cores": str(os.cpu_count()),
         "instruction set": models.instruction_set()
-        + (f" (of {', '.join(known)})" if known else ""),
+        + (f" (of {', '.join(builds)})" if builds else ""),
         "system": f"{platform.system()} {platform.machine()}",
         "load average": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown",
         "Python": platform.python_version(),

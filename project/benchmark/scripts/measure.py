@@ -52,7 +52,7 @@ def latencies(
     """CPU seconds that one text takes, at these percentiles of all texts; the sides take turns, and of
     each percentile the least of all rounds counts.
     """
-    found: dict[Key, list[list[float]]] = {name: [] for name in sides}
+    times: dict[Key, list[list[float]]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, process in sides.items():
             gc.collect()
@@ -61,8 +61,8 @@ def latencies(
                 begun = time.process_time()
                 process(text)
                 seconds.append(time.process_time() - begun)
-            found[name].append(np.percentile(seconds, percentiles).tolist())
-    return {name: np.min(values, axis=0).tolist() for name, values in found.items()}
+            times[name].append(np.percentile(seconds, percentiles).tolist())
+    return {name: np.min(values, axis=0).tolist() for name, values in times.items()}
 
 
 def turn_length(seconds: float, most: int) -> int:

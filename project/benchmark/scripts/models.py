@@ -260,8 +260,8 @@ def count_observations(pipe: SegmentationPipe, docs: Sequence[Doc]) -> int:
     at the first and last token of a segment is not counted.
     """
     batch = TokenBatch(docs, learn=True)
-    found = [t.events(batch) for t in pipe.structure.index.templates if t.part == TOKEN]
-    return len(batch) + sum(len(events.token) for events in found)
+    observed = [t.events(batch) for t in pipe.structure.index.templates if t.part == TOKEN]
+    return len(batch) + sum(len(events.token) for events in observed)
 
 
 def observation_strings(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list[list[list[str]]]:
@@ -273,8 +273,8 @@ def observation_strings(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list[lis
     for template in pipe.structure.index.templates:
         if template.part == CONST:
             if template.order == 0:
-                for found in tokens:
-                    found.append(BIAS)
+                for strings in tokens:
+                    strings.append(BIAS)
             continue
         events = template.events(batch)
         values, inverse = np.unique(events.values, axis=0, return_inverse=True)
@@ -332,8 +332,8 @@ def instruction_sets() -> tuple[str, ...]:
 
 def instruction_set() -> str:
     """The one that this process uses."""
-    known = instruction_sets()
-    return os.environ.get("HOCRF_INSTRUCTIONS") or (known[-1] if known else "as built")
+    builds = instruction_sets()
+    return os.environ.get("HOCRF_INSTRUCTIONS") or (builds[-1] if builds else "as built")
 
 
 def _ents_model(

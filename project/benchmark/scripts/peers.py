@@ -96,12 +96,12 @@ class CRFsuiteTraining:
 
     def _hear(self, line: str) -> None:
         """The trainer's log, line by line; the next line comes only when this one is heard."""
-        if found := re.match(r"Number of features: (\d+)", line):
-            self.parameters = int(found[1])
-        elif found := re.match(r"Loss: (\S+)", line):
-            self.losses.append(float(found[1]))
-        elif found := re.match(r"Line search trials: (\d+)", line):
-            self.evaluations += int(found[1]) + (len(self.losses) == 1)  # and one at the start
+        if match := re.match(r"Number of features: (\d+)", line):
+            self.parameters = int(match[1])
+        elif match := re.match(r"Loss: (\S+)", line):
+            self.losses.append(float(match[1]))
+        elif match := re.match(r"Line search trials: (\d+)", line):
+            self.evaluations += int(match[1]) + (len(self.losses) == 1)  # and one at the start
         elif line.startswith(("L-BFGS optimization", "Seconds required for this iteration")):
             self._ours.release()
             self._its.acquire()

@@ -113,10 +113,10 @@ def _agreement(predictions: Sequence, expected: Sequence[Sequence[str]]) -> str:
     """RAISES (NotTheSame): if more than one tag in ten thousand differs; ours are weights in
     float32, so ties may.
     """
-    found = [label for prediction in predictions for _, _, label in prediction.spans]
+    labels = [label for prediction in predictions for _, _, label in prediction.spans]
     flat = [label for sentence in expected for label in sentence]
-    same = sum(a == b for a, b in zip(found, flat))
-    if len(found) != len(flat) or same < 0.9999 * len(flat):
+    same = sum(a == b for a, b in zip(labels, flat))
+    if len(labels) != len(flat) or same < 0.9999 * len(flat):
         raise NotTheSame(f"{same} of {len(flat)} tags are those of CRFsuite")
     return f"{same:,} of {len(flat):,} tags are those of CRFsuite with the same weights"
 
@@ -138,8 +138,8 @@ def _piping(
 ) -> Work:
     """A run of a pipeline over new Docs; `spans` are what benchmark_set_spans sets."""
     docs = fresh_docs(nlp, sentences)
-    for doc, found in zip(docs, spans):
-        doc.user_data["benchmark"] = found
+    for doc, doc_spans in zip(docs, spans):
+        doc.user_data["benchmark"] = doc_spans
     return lambda: sum(len(doc) for doc in nlp.pipe(docs))
 
 

@@ -72,8 +72,8 @@ def _row(system: System) -> Row:
     reached = f"{system.f1:.2f}, {speed(1 / system.tokens_per_second)}, {system.training:.1f} s"
     ours = system.name == OURS
     what = f"{'default' if ours else system.name}, {system.variant}"
-    told = f"F1 of {CONLL} chunks, speed of prediction, CPU time of training: {what}"
-    return Row(told, *((reached, "") if ours else ("", reached)))
+    title = f"F1 of {CONLL} chunks, speed of prediction, CPU time of training: {what}"
+    return Row(title, *((reached, "") if ours else ("", reached)))
 
 
 def _ours(
@@ -106,11 +106,11 @@ def _ner(
 def _pipeline(
     name: str, variant: str, spent: float, nlp: Language, held_back: Sequence[Sentence]
 ) -> Trained:
-    found = [
+    predicted = [
         [(ent.start, ent.end, ent.label_) for ent in doc.ents]
         for doc in nlp.pipe(fresh_docs(nlp, held_back))
     ]
-    return Trained(name, variant, spent, f1(found, held_back), partial(piping, nlp, held_back))
+    return Trained(name, variant, spent, f1(predicted, held_back), partial(piping, nlp, held_back))
 
 
 def _crfsuite(
@@ -123,13 +123,13 @@ def _crfsuite(
         peers.train_as_user(observed, setting.whole_iterations, path)
         spent = time.process_time() - begun
         tagger = peers.open_tagger(path)
-    found = [chunks_of(tagger.tag(features(words))) for words, _ in held_back]
+    predicted = [chunks_of(tagger.tag(features(words))) for words, _ in held_back]
     prepare = partial(tagging, tagger, held_back)
-    return Trained(CRFSUITE, "order 1", spent, f1(found, held_back), prepare)
+    return Trained(CRFSUITE, "order 1", spent, f1(predicted, held_back), prepare)
 
 
-def f1(found: Sequence[Spans], held_back: Sequence[Sentence]) -> float:
+def f1(predicted: Sequence[Spans], held_back: Sequence[Sentence]) -> float:
     """Percent, of spans and their labels."""
     gold = [chunks_of(labels) for _, labels in held_back]
-    right = sum(len(set(ours) & set(wanted)) for ours, wanted in zip(found, gold))
-    return 100 * ratios(right, sum(map(len, found)), sum(map(len, gold)))["f"]
+    right = sum(len(set(ours) & set(wanted)) for ours, wanted in zip(predicted, gold))
+    return 100 * ratios(right, sum(map(len, predicted)), sum(map(len, gold)))["f"]

@@ -159,14 +159,14 @@ def machine_rows(results: Sequence[dict]) -> list[tuple[str, str]]:
 
 def stretches(numbers: Sequence[int]) -> str:
     """Bars, with the first and last of neighbouring ones: "bars 1 to 3, 5"."""
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for number in sorted(set(numbers)):
-        if found and found[-1][-1] == number - 1:
-            found[-1].append(number)
+        if groups and groups[-1][-1] == number - 1:
+            groups[-1].append(number)
         else:
-            found.append([number])
-    runs = (f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in found)
-    return f"{'bar' if len(found[0]) == len(found) == 1 else 'bars'} {', '.join(runs)}"
+            groups.append([number])
+    runs = (f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in groups)
+    return f"{'bar' if len(groups[0]) == len(groups) == 1 else 'bars'} {', '.join(runs)}"
 
 
 if __name__ == "__main__":

@@ -91,9 +91,9 @@ def f1(
             ]
             for name, make in makers:
                 seen = few_features if few else features
-                found, seconds = _evaluate(make, spans, parts, seen)
+                f, seconds = _evaluate(make, spans, parts, seen)
                 print(
-                    f"| {corpus} | {strength:g} | {name} | {found:.2f} | {seconds:.1f} |",
+                    f"| {corpus} | {strength:g} | {name} | {f:.2f} | {seconds:.1f} |",
                     flush=True,
                 )
 
@@ -124,11 +124,11 @@ def files(
         for sentence in everything:
             items = features(sentence.words)
             for theirs, mine in pairs:
-                found = theirs.tag(items)
-                probability = theirs.probability(found)
+                labels = theirs.tag(items)
+                probability = theirs.probability(labels)
                 other = mine.tag(items)
-                largest = max(largest, abs(mine.probability(found) - probability))
-                if other != found:
+                largest = max(largest, abs(mine.probability(labels) - probability))
+                if other != labels:
                     tie = abs(mine.probability(other) - probability) < 1e-9
                     differ, ties = differ + (not tie), ties + tie
     print(f"{len(pairs)} models, {len(everything)} sentences each: labels differ on {differ}")
@@ -165,8 +165,8 @@ def train(
                 before = time.process_time()
                 trainer.train("")
                 best[i] = min(best[i], time.process_time() - before)
-                found = trainer.logparser.iterations
-                passes[i], loss[i] = len(found), found[-1]["loss"]
+                iterations = trainer.logparser.iterations
+                passes[i], loss[i] = len(iterations), iterations[-1]["loss"]
         name = ", ".join(
             [f"`{algorithm}`", *(f"`{key} = {each:g}`" for key, each in params.items())]
         )

@@ -29,8 +29,8 @@ def bar_1(setting: Setting) -> Outcome:
 
 def bar_2(setting: Setting) -> Outcome:
     """Order 1, Cora; what must be depends on the instruction set."""
-    used, known = models.instruction_set(), models.instruction_sets()
-    is_best = not known or used == known[-1]
+    used, builds = models.instruction_set(), models.instruction_sets()
+    is_best = not builds or used == builds[-1]
     limits = (0.5, 0.2) if is_best else (1.0, 0.6) if used == "baseline" else None
     outcome = crf_bar(setting, CORA, setting.corpora.references(), {1: limits})
     outcome.rows[0].what += f", {used}"

@@ -17,7 +17,7 @@ def features(words: Sequence[str]) -> list[list[str]]:
     lowers = [EDGE, *(word.lower() for word in words), EDGE]
     shapes = [EDGE, *(shape(word) for word in words), EDGE]
     flags = [flags_of(word) for word in words]
-    joined = [EDGE, *(",".join(found) for found in flags), EDGE]
+    joined = [EDGE, *(",".join(names) for names in flags), EDGE]
     rows = []
     for i in range(1, last + 1):  # of what has an edge before it
         word = lowers[i]
@@ -83,25 +83,25 @@ def shape(word: str) -> str:
 
 def flags_of(word: str) -> list[str]:
     """How a word is written."""
-    found = []
+    flags = []
     if word.isupper():
-        found.append("upper")
+        flags.append("upper")
     if word.istitle():
-        found.append("title")
+        flags.append("title")
     if word.isdigit():
-        found.append("digits")
+        flags.append("digits")
     if not any(letter.isalnum() for letter in word):
-        found.append("punctuation")
+        flags.append("punctuation")
     if word.replace(",", "").replace(".", "").isdigit():
-        found.append("number")
+        flags.append("number")
     if any(letter.isdigit() for letter in word):
-        found.append("a_digit")
+        flags.append("a_digit")
     if any(letter.isupper() for letter in word[1:]):
-        found.append("a_capital")
+        flags.append("a_capital")
     if "-" in word:
-        found.append("hyphen")
+        flags.append("hyphen")
     if "." in word:
-        found.append("period")
+        flags.append("period")
     if any(not letter.isalnum() and letter not in "-." for letter in word):
-        found.append("mark")
-    return found
+        flags.append("mark")
+    return flags

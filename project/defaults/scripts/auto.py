@@ -81,12 +81,12 @@ class Auto:
             results = auto(AutoSetup(path), output)
             wall = time.monotonic() - begun
             return predictor(spacy.load(output / "model-last")), {
-                **said(results),
+                **facts(results),
                 "wall": round(wall, 1),
             }
 
 
-def said(results: AutoResults) -> dict[str, Any]:
+def facts(results: AutoResults) -> dict[str, Any]:
     """The estimate with its interval, and the choice."""
     score, curve = results.scores[0], results.curve
     return {

@@ -93,12 +93,12 @@ def percent(draws: Draws) -> float:
 
 def differences(rows: dict[Row, dict[str, Draws]], system: str, other: str) -> list[Difference]:
     """What a system has more than another in the rows that have both, on the draws of both."""
-    found = []
+    compared = []
     for row, systems in rows.items():
         one, two = systems.get(system, {}), systems.get(other, {})
         if both := sorted(one.keys() & two.keys()):
-            found.append(Difference(row, [(one[number], two[number]) for number in both]))
-    return found
+            compared.append(Difference(row, [(one[number], two[number]) for number in both]))
+    return compared
 
 
 def summarize(some: Sequence[Difference]) -> Summary:

@@ -98,7 +98,7 @@ def features(words: Sequence[str]) -> list[list[str]]:
     """
     lower = [word.lower() for word in words]
     shapes = [shape(word) for word in words]
-    found = []
+    rows = []
     for i, word in enumerate(words):
         observed = ["bias", f"word={word}", *flags(word)]
         observed += [f"prefix={lower[i][:n]}" for n in AFFIXES if n <= len(word)]
@@ -111,8 +111,8 @@ def features(words: Sequence[str]) -> list[list[str]]:
             observed += [f"lower[{offset}]={lower[at]}", f"shape[{offset}]={shapes[at]}"]
             if offset < WINDOW[-1] and at + 1 < len(words):
                 observed.append(f"pair[{offset}]={lower[at]} {lower[at + 1]}")
-        found.append(observed)
-    return found
+        rows.append(observed)
+    return rows
 
 
 def flags(word: str) -> list[str]:

@@ -58,8 +58,8 @@ def read_anystyle(data: Path) -> Parts:
     train, gold = (
         list(read_fields(data / "anystyle" / f"{name}.xml")) for name in ("core", "gold")
     )
-    known = {tuple(text.words) for text in train}
-    return {"train": train, "test": [text for text in gold if tuple(text.words) not in known]}
+    seen = {tuple(text.words) for text in train}
+    return {"train": train, "test": [text for text in gold if tuple(text.words) not in seen]}
 
 
 def read_tweets(data: Path) -> Parts:

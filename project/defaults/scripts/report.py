@@ -44,8 +44,8 @@ class Suite:
 
     def compared(self, system: str, other: str, size: str = "") -> Summary | None:
         """The summary of the rows of a size, or of all; None where no row has both."""
-        found = differences(self.rows, system, other)
-        some = [difference for difference in found if size in ("", difference.row[1])]
+        every = differences(self.rows, system, other)
+        some = [difference for difference in every if size in ("", difference.row[1])]
         return summarize(some) if some else None
 
     @property
@@ -100,10 +100,10 @@ def summary_rows(suite: Suite) -> list[tuple[str, ...]]:
     rows = []
     for peer in suite.peers:
         for size in (*suite.sizes, ""):
-            if found := suite.compared(suite.ours, peer, size):
-                worst = found.worst_row
+            if summary := suite.compared(suite.ours, peer, size):
+                worst = summary.worst_row
                 place = f"{worst.row[0]}, {worst.row[1]}"
-                head = (peer, size or "any number", str(found.rows), *interval(found))
+                head = (peer, size or "any number", str(summary.rows), *interval(summary))
                 rows.append((*head, f"{worst.points:+.2f}", place))
     return rows
 
@@ -114,29 +114,29 @@ def candidate_rows(suite: Suite) -> list[tuple[str, ...]]:
     """
     rows = []
     for name in suite.candidates:
-        if found := suite.compared(name, suite.ours):
-            head = (name, str(found.rows), *interval(found), f"{found.worst_mean:+.2f}")
-            better = found.mean > 0 and found.worst_mean >= LOSS
+        if summary := suite.compared(name, suite.ours):
+            head = (name, str(summary.rows), *interval(summary), f"{summary.worst_mean:+.2f}")
+            better = summary.mean > 0 and summary.worst_mean >= LOSS
             ratio = f"{time_ratio(suite, name):.2f} ×"
             verdict = "better" if better else "no"
             means = [mean_of(suite.compared(name, suite.ours, size)) for size in suite.sizes]
-            best = (f"{found.best_mean:+.2f}", found.best_task)
-            rows.append((*head, found.worst_task, *best, ratio, verdict, *means))
+            best = (f"{summary.best_mean:+.2f}", summary.best_task)
+            rows.append((*head, summary.worst_task, *best, ratio, verdict, *means))
     return rows
 
 
-def interval(found: Summary) -> tuple[str, str, str]:
+def interval(summary: Summary) -> tuple[str, str, str]:
     """The mean, its interval and how many rows are ahead."""
     return (
-        mean_of(found),
-        f"{found.low:+.2f} to {found.high:+.2f}",
-        f"{found.ahead} of {found.rows}",
+        mean_of(summary),
+        f"{summary.low:+.2f} to {summary.high:+.2f}",
+        f"{summary.ahead} of {summary.rows}",
     )
 
 
-def mean_of(found: Summary | None) -> str:
+def mean_of(summary: Summary | None) -> str:
     """Nothing where there are no rows."""
-    return f"{found.mean:+.2f}" if found else ""
+    return f"{summary.mean:+.2f}" if summary else ""
 
 
 def time_ratio(suite: Suite, name: str) -> float:
@@ -154,9 +154,9 @@ def time_ratio(suite: Suite, name: str) -> float:
 def score_rows(suite: Suite) -> list[tuple[str, ...]]:
     """F1 of each row, and differences with their p-values; nothing where a system is missing."""
     gains = {
-        (peer, found.row): gain(found.points, found.p)
+        (peer, each.row): gain(each.points, each.p)
         for peer in suite.peers
-        for found in differences(suite.rows, suite.ours, peer)
+        for each in differences(suite.rows, suite.ours, peer)
     }
     rows = []
     for row, systems in suite.rows.items():
@@ -225,10 +225,10 @@ def draw_means(axes: "Axes", suite: Suite) -> None:
             some = [difference for difference in every if difference.row[1] == size]
             if some:
                 x = place + 0.16 * (number - (len(suite.peers) - 1) / 2)
-                found, points = summarize(some), [difference.points for difference in some]
+                summary, points = summarize(some), [difference.points for difference in some]
                 axes.scatter([x] * len(some), points, color=colour, s=14, alpha=0.35, linewidths=0)
-                radius = found.high - found.mean
-                axes.errorbar(x + 0.03, found.mean, radius, color=colour, marker="D", capsize=3)
+                radius = summary.high - summary.mean
+                axes.errorbar(x + 0.03, summary.mean, radius, color=colour, marker="D", capsize=3)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_xticks(range(len(suite.sizes)), [f"{size} texts" for size in suite.sizes])
     axes.set_xlim(-0.5, len(suite.sizes) - 0.5)

@@ -112,14 +112,14 @@ def measure(system: System, train: Sequence[Text], held_out: Sequence[Text]) -> 
         and what the system itself says.
     """
     begun = time.process_time()
-    predict, said = system.train(train)
+    predict, facts = system.train(train)
     seconds = time.process_time() - begun
     counts = [
         (len(set(found) & set(text.spans)), len(found), len(text.spans))
         for found, text in zip(predict([text.words for text in held_out]), held_out, strict=True)
     ]
     f = ratios(*map(sum, zip(*counts)))["f"]
-    return {"texts": len(train), "seconds": round(seconds, 2), "f": f, **said, "counts": counts}
+    return {"texts": len(train), "seconds": round(seconds, 2), "f": f, **facts, "counts": counts}
 
 
 def key_of(result: Result) -> tuple[Any, ...]:

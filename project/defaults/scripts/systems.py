@@ -177,10 +177,10 @@ class Ours:
         """
         nlp = self.pipeline()
         run = learn(nlp, [example_of(nlp, text) for text in texts])
-        said: dict[str, Any] = {"status": run.status}
+        facts: dict[str, Any] = {"status": run.status}
         if choice := nlp.get_pipe("hocrf").choice:
-            said["choice"] = asdict(choice)
-        return predictor(nlp), said
+            facts["choice"] = asdict(choice)
+        return predictor(nlp), facts
 
 
 def predictor(nlp: Language) -> Predict:

@@ -52,10 +52,10 @@ NAMED = {
 
 def named_by(variable: str) -> str:
     """What a variable of NAMED names. Where it names nothing, the script ends with a sentence on it."""
-    found = os.environ.get(variable)
-    if not found:
+    value = os.environ.get(variable)
+    if not value:
         msg.fail(f"Set {variable} to {NAMED[variable]}.", exits=1)
-    return found
+    return value
 
 
 def load(name: str, data: Path | None = None) -> Parts:
@@ -67,20 +67,20 @@ def load(name: str, data: Path | None = None) -> Parts:
         part. Of parts that are larger than MAX_TEXTS or HELD_OUT, a random sample.
     """
     data = Path(named_by("HOCRF_DATA")) if data is None else data
-    found = {
+    parts = {
         part: [text for text in texts if text.words] for part, texts in TASKS[name](data).items()
     }
     for part in ("test", "dev"):
-        if part not in found:
-            train = found["train"]
+        if part not in parts:
+            train = parts["train"]
             chosen = shuffled(len(train), f"{name} {part}")[: min(HELD_OUT, len(train) // 5)]
             held_out = set(chosen)
-            found[part] = [train[i] for i in sorted(held_out)]
-            found["train"] = [text for i, text in enumerate(train) if i not in held_out]
+            parts[part] = [train[i] for i in sorted(held_out)]
+            parts["train"] = [text for i, text in enumerate(train) if i not in held_out]
     return {
-        part: sample(found[part], most, f"{name} {part} sample")
+        part: sample(parts[part], most, f"{name} {part} sample")
         for part, most in (
-            ("train", len(found["train"]) if name in LARGE else MAX_TEXTS),
+            ("train", len(parts["train"]) if name in LARGE else MAX_TEXTS),
             ("dev", HELD_OUT),
             ("test", HELD_OUT),
         )

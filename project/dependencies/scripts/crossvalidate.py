@@ -61,8 +61,8 @@ def evaluate(fold: Path, config: Path, steps: int) -> Iterator[dict[str, Any]]:
             docs = list(nlp.pipe(example.predicted.copy() for example in test))
             seconds = {"training": trained - begun, "decoding": time.process_time() - trained}
             scores = [doc._.hocrf_links_scores for doc in docs]
-            found = counted(test, list(map(links_of, docs)), scores)
-            yield {"system": name, "windows": len(training), **found, **seconds}
+            counts = counted(test, list(map(links_of, docs)), scores)
+            yield {"system": name, "windows": len(training), **counts, **seconds}
 
 
 def read(path: Path, nlp: Language) -> list[Example]:
@@ -84,7 +84,7 @@ def links_of(doc: Doc) -> Links:
 
 
 def counted(
-    examples: Sequence[Example], found: Sequence[Links], scores: Sequence[Sequence[float]] = ()
+    examples: Sequence[Example], predicted: Sequence[Links], scores: Sequence[Sequence[float]] = ()
 ) -> dict[str, Any]:
     """For each log the links that are correct, found and annotated, and how many of them are replies; of
     all links that were found their probabilities, and whether they are right.
@@ -92,7 +92,7 @@ def counted(
     logs = sorted({example.reference._.log for example in examples})
     rows = {log: [[0, 0] for _ in range(3)] for log in logs}
     right = []
-    for example, links in zip(examples, found):
+    for example, links in zip(examples, predicted):
         gold = {*links_of(example.reference)}
         right += [link in gold for link in links]
         for row, part in zip(rows[example.reference._.log], (gold & {*links}, links, gold)):

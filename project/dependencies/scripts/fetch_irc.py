@@ -35,10 +35,10 @@ def main(
     """
     local = os.environ.get("HOCRF_DATA")
     files = unpack(from_copy(Path(local), COPY) if local else from_address(address, COPY))
-    found = digest(files)
-    if found != DIGEST:
+    computed = digest(files)
+    if computed != DIGEST:
         msg.fail(
-            f"The {len(files)} files of the archive have the digest {found}; expected was {DIGEST}",
+            f"The {len(files)} files of the archive have the digest {computed}; expected was {DIGEST}",
             exits=1,
         )
     for name, content in files.items():
@@ -54,10 +54,10 @@ def unpack(archive: bytes) -> dict[str, bytes]:
     files = {}
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
         for member in opened:
-            found = MEMBER.fullmatch(member.name)
-            content = opened.extractfile(member) if found else None
-            if found and content:
-                files[found[1]] = content.read()
+            match = MEMBER.fullmatch(member.name)
+            content = opened.extractfile(member) if match else None
+            if match and content:
+                files[match[1]] = content.read()
     return files
 
 

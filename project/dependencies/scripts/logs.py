@@ -111,18 +111,18 @@ def cut(
 
 def read_messages(lines: Sequence[str]) -> list[Message]:
     """The messages of a log, without the server's notes."""
-    parts = [(number, found) for number, line in enumerate(lines) if (found := MESSAGE.match(line))]
-    texts = [found[5].lower() for _, found in parts]
+    parts = [(number, match) for number, line in enumerate(lines) if (match := MESSAGE.match(line))]
+    texts = [match[5].lower() for _, match in parts]
     rare = rare_words(texts)
     names: dict[str, int] = {}
     last: dict[int, int] = {}
     messages = []
-    for i, ((number, found), text) in enumerate(zip(parts, texts)):
-        author = names.setdefault((found[3] or found[4] or "").lower(), len(names))
+    for i, ((number, match), text) in enumerate(zip(parts, texts)):
+        author = names.setdefault((match[3] or match[4] or "").lower(), len(names))
         messages.append(
             Message(
                 line=number,
-                minute=int(found[1]) * 60 + int(found[2]),
+                minute=int(match[1]) * 60 + int(match[2]),
                 author=author,
                 mentions=mentioned(text, names) - {author},
                 kind=kind_of(text),

@@ -99,10 +99,10 @@ def sort_by_genre(
     genres (Mapping[str, Sequence[str]]): digests by genre.
     RETURNS (Dict[str, List[Sentence]]): by genre.
     """
-    found: defaultdict[str, list[Sentence]] = defaultdict(list)
+    by_digest: defaultdict[str, list[Sentence]] = defaultdict(list)
     for sentence in sentences:
-        found[digest(sentence)].append(sentence)
-    here = Counter({name: len(equal) for name, equal in found.items()})
+        by_digest[digest(sentence)].append(sentence)
+    here = Counter({name: len(equal) for name, equal in by_digest.items()})
     wanted = Counter(name for names in genres.values() for name in names)
     if here != wanted:
         missing, more = (wanted - here).total(), (here - wanted).total()
@@ -111,7 +111,7 @@ def sort_by_genre(
             f"{more} are not in it",
             exits=1,
         )
-    return {genre: [found[name].pop() for name in names] for genre, names in genres.items()}
+    return {genre: [by_digest[name].pop() for name in names] for genre, names in genres.items()}
 
 
 if __name__ == "__main__":

@@ -97,9 +97,9 @@ def better(comparisons: Results) -> int:
     return sum(comparison.difference > 0 for comparison in comparisons.values())
 
 
-def by_kind(found: Mapping[str, Any], describe: Callable[[Any], str]) -> str:
+def by_kind(results: Mapping[str, Any], describe: Callable[[Any], str]) -> str:
     """A cell for all kinds of model, from what each has found."""
-    return "; ".join(f"{name}: {describe(each)}" for name, each in found.items())
+    return "; ".join(f"{name}: {describe(each)}" for name, each in results.items())
 
 
 if __name__ == "__main__":

@@ -61,10 +61,10 @@ def rows(
         train(plain, training)
         neural = with_encoder(training[0].vocab, order)
         learn(neural, training, epochs)
-        found = (score(nlp, test) for nlp in (plain, neural))
+        scores = (score(nlp, test) for nlp in (plain, neural))
         yield (
             str(order),
-            *(f"{x:.2f}" for each in found for x in (each.accuracy, each.doc_accuracy)),
+            *(f"{x:.2f}" for each in scores for x in (each.accuracy, each.doc_accuracy)),
         )
 
 
@@ -106,11 +106,11 @@ def make_encoder(width: int) -> Model[list[Doc], list[Floats2d]]:
 
 def images(model: Model[Any, Any], docs: Sequence[Doc], is_train: bool) -> tuple[list[Any], Any]:
     """The images of each Doc, float32 [T, 128]."""
-    found = [
+    arrays = [
         np.array([token._.pixels for token in doc], dtype=np.float32).reshape(len(doc), -1)
         for doc in docs
     ]
-    return found, lambda _: []
+    return arrays, lambda _: []
 
 
 if __name__ == "__main__":

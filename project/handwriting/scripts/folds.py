@@ -90,8 +90,8 @@ def orders_of(name: str) -> range | None:
 
 def share_known(training: Sequence[Doc], test: Sequence[Doc]) -> float:
     """Per cent of the test words that are spelt like one in training."""
-    known = {spelling(doc) for doc in training}
-    return 100 * sum(spelling(doc) in known for doc in test) / len(test)
+    spellings = {spelling(doc) for doc in training}
+    return 100 * sum(spelling(doc) in spellings for doc in test) / len(test)
 
 
 def run_crfsuite(
@@ -117,20 +117,20 @@ def run_crfsuite(
         seconds = time.process_time() - begun
         tagger = peers.open_tagger(path)
         strings = observation_strings(pipe, [untagged(doc) for doc in test])
-        found = compare(
+        result = compare(
             (gold_tags(doc) for doc in test), (tagger.tag(sentence) for sentence in strings)
         )
     return {
         "features": model.parameters,
         "objective": model.loss,
         "seconds": seconds,
-        **accuracies(found),
+        **accuracies(result),
     }
 
 
-def accuracies(found: Score) -> dict[str, float]:
+def accuracies(result: Score) -> dict[str, float]:
     """Per cent of the letters and of the whole words."""
-    return {"accuracy": found.accuracy, "word_accuracy": found.doc_accuracy}
+    return {"accuracy": result.accuracy, "word_accuracy": result.doc_accuracy}
 
 
 def line(result: dict[str, Any]) -> str:

@@ -39,10 +39,8 @@ def by_model(path: Path) -> Results:
     folds.
     """
     read = group(read_lines(path), "model")
-    folds = [[result["fold"] for result in found] for found in read.values()]
-    assert all(found == folds[0] for found in folds), (
-        f"{path}: the models do not have the same folds"
-    )
+    folds = [[result["fold"] for result in rows] for rows in read.values()]
+    assert all(rows == folds[0] for rows in folds), f"{path}: the models do not have the same folds"
     return read
 
 
@@ -61,7 +59,7 @@ def render(results: Results, plot_name: str) -> str:
     markdown.add(table(table_rows(results), HEADER))
     if PEER in results:
         markdown.add(beside_crfsuite(results["1"], results[PEER]))
-    spent = sum(result["seconds"] for found in results.values() for result in found)
+    spent = sum(result["seconds"] for rows in results.values() for result in rows)
     markdown.add(f"Training all of these models took {spent / 60:.1f} CPU minutes.")
     markdown.add(plot.image("Accuracy, label patterns and time by order", plot_name))
     return markdown.text + "\n"
@@ -124,7 +122,7 @@ def draw(results: Results) -> "Figure":
     figure = plot.figure(9.6, 7.6)
     panels = figure.subplot_mosaic([["top", "top"], ["left", "right"]])
     top, left, right = (panels[name] for name in ("top", "left", "right"))
-    ours = {name: found for name, found in results.items() if name != PEER}
+    ours = {name: rows for name, rows in results.items() if name != PEER}
     draw_line(top, ours, "accuracy", plot.BLUE, "letters", bars=True)
     draw_line(top, ours, "word_accuracy", plot.ORANGE, "whole words", bars=True)
     if PEER in results:
@@ -166,10 +164,10 @@ def draw_line(
     axes: "Axes", results: Results, key: str, colour: str, label: str, *, bars: bool = False
 ) -> None:
     """Means against the order, with standard deviations if they are wanted."""
-    orders = [statistics.mean(r["order"] for r in found) for found in results.values()]
-    values = [[r[key] for r in found] for found in results.values()]
-    means = [statistics.mean(found) for found in values]
-    deviations = [statistics.stdev(found) if len(found) > 1 else 0.0 for found in values]
+    orders = [statistics.mean(r["order"] for r in rows) for rows in results.values()]
+    values = [[r[key] for r in rows] for rows in results.values()]
+    means = [statistics.mean(rows) for rows in values]
+    deviations = [statistics.stdev(rows) if len(rows) > 1 else 0.0 for rows in values]
     axes.errorbar(
         orders,
         means,

@@ -71,8 +71,8 @@ def line(how: str, config: Path, corpus: Path, **settings: object) -> tuple[str,
         for pair, times in sorted(chosen.items())
     ]
     cells = (
-        f"{100 * found[f'right_{what}'] / found[what]:.2f}"
-        for found in (right, seen)
+        f"{100 * counts[f'right_{what}'] / counts[what]:.2f}"
+        for counts in (right, seen)
         for what in ("tokens", "docs")
     )
     return how, "; ".join(said), *cells

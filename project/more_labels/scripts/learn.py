@@ -60,11 +60,11 @@ def main(
             for label in sorted(labels_of(parts["train"])):
                 if (part, task, label, seed) in there:
                     continue
-                known = {"part": part, "task": task, "label": label, "seed": seed}
+                setting = {"part": part, "task": task, "label": label, "seed": seed}
                 draw = HeldOut(parts["train"], parts[part], label, f"{task} {seed}")
                 rows = list(draw.rows(with_ner=task in ner.split(",") and seed == 0))
                 with results.open("a", encoding="utf8") as file:
-                    file.write("".join(f"{json.dumps({**known, **row})}\n" for row in rows))
+                    file.write("".join(f"{json.dumps({**setting, **row})}\n" for row in rows))
                 print(part, task, label, seed, len(rows), flush=True)
 
 
@@ -115,8 +115,8 @@ class HeldOut:
                 ner.add_label(self.label)
                 nlp.resume_training()
                 update(nlp, examples(nlp, new, {self.label}, rest="missing"))
-                found = {"before": self.count(recognizer, self.others), **self.counts(nlp)}
-                yield {**row, "system": "ner", **found}
+                counts = {"before": self.count(recognizer, self.others), **self.counts(nlp)}
+                yield {**row, "system": "ner", **counts}
 
     def trained(
         self, texts: Sequence[Text], labels: Collection[str] | None = None, factory: str = "hocrf"
@@ -124,13 +124,13 @@ class HeldOut:
         """A default component that has learnt texts with these labels."""
         nlp = spacy.blank("en")
         nlp.add_pipe(factory)
-        known = examples(nlp, texts, labels)
+        training = examples(nlp, texts, labels)
         if factory == "hocrf":
-            learn(nlp, known)
+            learn(nlp, training)
         else:
             fix_random_seed(0)
-            nlp.initialize(lambda: known)
-            update(nlp, known)
+            nlp.initialize(lambda: training)
+            update(nlp, training)
         return nlp
 
     def annotated(self, texts: Sequence[Text]) -> int:

@@ -26,7 +26,7 @@ def main(
 
 def rows_of(results: Sequence[Result]) -> Iterator[tuple[str, ...]]:
     """Rows of the table."""
-    found = dict[tuple[str, str, float], dict[str, list[float]]]()
+    scores = dict[tuple[str, str, float], dict[str, list[float]]]()
     full = dict[str, float]()
     for result in results:
         task, _, system, by, share, _ = result["of"]
@@ -34,8 +34,8 @@ def rows_of(results: Sequence[Result]) -> Iterator[tuple[str, ...]]:
         if system == "full":
             full[task] = f
         else:
-            found.setdefault((task, by, share), {}).setdefault(system, []).append(f)
-    for (task, by, share), systems in sorted(found.items(), key=lambda each: order(each[0], full)):
+            scores.setdefault((task, by, share), {}).setdefault(system, []).append(f)
+    for (task, by, share), systems in sorted(scores.items(), key=lambda each: order(each[0], full)):
         cells = (spread(systems.get(system, []), 1) for system in SYSTEMS)
         best = mean(systems["ratio"]) / full[task]
         yield task, by, f"{share:.0%}", *cells, f"{full[task]:.1f}", f"{best:.0%}"

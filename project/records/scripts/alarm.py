@@ -98,8 +98,8 @@ def damaged(words: Sequence[str]) -> list[str]:
 def alarmed(rng: np.random.Generator, like: Chances, kind: Chances, size: int) -> bool:
     """Is a random sample taken for others than a random half of those that the model has not seen?"""
     order = rng.permutation(len(like))
-    known, rest = order[: len(like) // 2], order[len(like) // 2 :]
-    sample = tuple(sorted(like[known].tolist()))
+    sampled, rest = order[: len(like) // 2], order[len(like) // 2 :]
+    sample = tuple(sorted(like[sampled].tolist()))
     acceptance = Acceptance(0.9, 0.9, None, len(sample), 0, sample=sample)
     drawn = like[rest] if kind is like else kind
     given = rng.permutation(drawn)[:size]

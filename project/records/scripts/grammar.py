@@ -53,19 +53,19 @@ def main(
     tasks: Annotated[str, typer.Option(help="Those of project/defaults")] = ",".join(BY_HAND),
 ) -> None:
     """Write the tables, and what was proposed."""
-    found = list[dict[str, Any]]()
+    results = list[dict[str, Any]]()
     for task in tasks.split(","):
         texts = texts_of(task)
-        found += [look(task, texts, ""), look(task, texts, BY_HAND[task])]
+        results += [look(task, texts, ""), look(task, texts, BY_HAND[task])]
     parts = [
         "# A grammar",
-        "\n".join(each["proposals"] for each in found if each["proposals"]),
+        "\n".join(each["proposals"] for each in results if each["proposals"]),
         "## Right as a whole, and F1",
-        table([each["right"] for each in found], RIGHT, "ll"),
+        table([each["right"] for each in results], RIGHT, "ll"),
         "## Outside of the grammar: annotated texts, and what is shown",
-        table([each["outside"] for each in found], OUTSIDE, "ll"),
+        table([each["outside"] for each in results], OUTSIDE, "ll"),
         "## Time of `nlp.pipe`, times that without a grammar",
-        table([each["time"] for each in found], TIME, "ll"),
+        table([each["time"] for each in results], TIME, "ll"),
     ]
     show("\n\n".join(parts), output)
 

@@ -71,8 +71,8 @@ def rows(
     task: str, fold: int, of: str, train: Sequence[Text], held: Sequence[Text]
 ) -> Iterator[dict[str, object]]:
     """A row for each text and each way to read it."""
-    for system, found in SYSTEMS[of](train, held).items():
-        for text, (spans, probability) in zip(held, found, strict=True):
+    for system, answers in SYSTEMS[of](train, held).items():
+        for text, (spans, probability) in zip(held, answers, strict=True):
             both = len({*spans} & {*text.spans})
             counts = both, len(spans), len(text.spans)
             row = {"task": task, "fold": fold, "of": of, "system": system, "counts": counts}

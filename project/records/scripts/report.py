@@ -37,23 +37,25 @@ def main(
     splits: Annotated[int, typer.Option(help="Random halves")] = 1000,
 ) -> None:
     """Write the tables and the plot."""
-    found = dict[str, dict[str, list[Result]]]()
+    results = dict[str, dict[str, list[Result]]]()
     for row in read_lines(lines):
-        found.setdefault(row["task"], {}).setdefault(row["system"], []).append(row)
-    publish(found, output, partial(render, splits=splits), draw)
+        results.setdefault(row["task"], {}).setdefault(row["system"], []).append(row)
+    publish(results, output, partial(render, splits=splits), draw)
 
 
-def render(found: Mapping[str, Mapping[str, Sequence[Result]]], plot: str, splits: int) -> str:
+def render(results: Mapping[str, Mapping[str, Sequence[Result]]], plot: str, splits: int) -> str:
     """The document."""
     parts = [
         "# Whole records",
         "## Texts that are right as a whole",
-        table(list(whole_rows(found)), ("task", "texts", *SYSTEMS, *(f"F1, {s}" for s in SYSTEMS))),
+        table(
+            list(whole_rows(results)), ("task", "texts", *SYSTEMS, *(f"F1, {s}" for s in SYSTEMS))
+        ),
         "## How sure of a whole text",
-        table(list(ece_rows(found)), ECE),
+        table(list(ece_rows(results)), ECE),
         f"## Accepted unread: at least {LEVEL:.0%} right, confidence {CONFIDENCE:.0%}",
         image("Share of texts accepted, and of those the share that is wrong", plot),
-        table(list(promise_rows(found, splits)), PROMISE),
+        table(list(promise_rows(results, splits)), PROMISE),
     ]
     return "\n\n".join(parts)
 
@@ -67,10 +69,10 @@ PROMISE = (
 )
 
 
-def whole_rows(found: Mapping[str, Mapping[str, Sequence[Result]]]) -> list[tuple[str, ...]]:
+def whole_rows(results: Mapping[str, Mapping[str, Sequence[Result]]]) -> list[tuple[str, ...]]:
     """Shares of texts that are right, and F1, per cent."""
     rows = []
-    for task, systems in found.items():
+    for task, systems in results.items():
         known = [systems.get(system, ()) for system in SYSTEMS]
         shares = [
             percent(np.mean([row["right"] for row in each])) if each else "" for each in known
@@ -80,10 +82,10 @@ def whole_rows(found: Mapping[str, Mapping[str, Sequence[Result]]]) -> list[tupl
     return rows
 
 
-def ece_rows(found: Mapping[str, Mapping[str, Sequence[Result]]]) -> list[tuple[str, ...]]:
+def ece_rows(results: Mapping[str, Mapping[str, Sequence[Result]]]) -> list[tuple[str, ...]]:
     """Calibration errors of P(all of a text is right), before and after the correction."""
     rows = []
-    for task, systems in found.items():
+    for task, systems in results.items():
         cells = []
         for system in SYSTEMS[:4]:
             if system in systems:
@@ -96,11 +98,11 @@ def ece_rows(found: Mapping[str, Mapping[str, Sequence[Result]]]) -> list[tuple[
 
 
 def promise_rows(
-    found: Mapping[str, Mapping[str, Sequence[Result]]], splits: int
+    results: Mapping[str, Mapping[str, Sequence[Result]]], splits: int
 ) -> list[tuple[str, ...]]:
     """Of each system what `try_halves` finds."""
     rows = []
-    for task, systems in found.items():
+    for task, systems in results.items():
         tried = [
             try_halves(texts_of(systems[system]), LEVEL, splits) if system in systems else None
             for system in SURE
@@ -147,16 +149,16 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def draw(found: Mapping[str, Mapping[str, Sequence[Result]]]) -> "Figure":
+def draw(results: Mapping[str, Mapping[str, Sequence[Result]]]) -> "Figure":
     """For each task: of the surest texts the share that is wrong, and what is accepted at LEVELS."""
-    tasks = [task for task in PLOTTED if task in found]
+    tasks = [task for task in PLOTTED if task in results]
     drawn = figure(4.2 * len(tasks), 3.6)
     axes = np.atleast_1d(drawn.subplots(1, len(tasks), sharey=True))
     for place, task in zip(axes, tasks):
         for system, colour, name in (("texts", BLUE, "hocrf"), ("product", ORANGE, "CRFsuite")):
-            if system not in found[task]:
+            if system not in results[task]:
                 continue
-            texts = texts_of(found[task][system])
+            texts = texts_of(results[task][system])
             order = np.argsort(-texts.probability, kind="stable")
             wrong = np.cumsum(~texts.right[order]) / np.arange(1, len(order) + 1)
             share = np.arange(1, len(order) + 1) / len(order)

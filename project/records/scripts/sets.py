@@ -68,9 +68,9 @@ def main(
     for task in tasks.split(","):
         for fold, rest, held in folds_of(task):
             if (task, fold) not in there:
-                found = list(rows(learnt(rest), held))
+                new = list(rows(learnt(rest), held))
                 with lines.open("a", encoding="utf8") as file:
-                    for row in found:
+                    for row in new:
                         file.write(json.dumps({"task": task, "fold": fold, **row}) + "\n")
                 print(task, fold, len(held), flush=True)
     show(render(group(read_lines(lines), "task"), splits), output)
@@ -95,16 +95,16 @@ def rows(nlp: Language, held: Sequence[Text]) -> Iterator[dict[str, object]]:
         yield {"behind": behind if isfinite(behind) else None, "logs": logs}
 
 
-def render(found: Mapping[str, Sequence[Result]], splits: int) -> str:
+def render(results: Mapping[str, Sequence[Result]], splits: int) -> str:
     """The document."""
     header = ("task", "texts", "level", "halves that can promise it", "right one in the set")
-    rows = list(level_rows(found, splits))
+    rows = list(level_rows(results, splits))
     return "# Sets of readings\n\n" + table(rows, (*header, "size, median", "size, 90 %"))
 
 
-def level_rows(found: Mapping[str, Sequence[Result]], splits: int) -> Iterator[tuple[str, ...]]:
+def level_rows(results: Mapping[str, Sequence[Result]], splits: int) -> Iterator[tuple[str, ...]]:
     """Coverage and sizes at each level."""
-    for task, texts in found.items():
+    for task, texts in results.items():
         behind = scored(texts)
         for level in LEVELS:
             one = try_halves(behind, level, splits)

@@ -73,10 +73,10 @@ def observe(words: Sequence[str], positions: bool) -> pycrfsuite.ItemSequence:
 
 def score(tagger: pycrfsuite.Tagger, positions: bool, texts: Sequence[Text]) -> float:
     """F1 of the segments of all texts together, per cent."""
-    found = [set(chunks_of(tagger.tag(observe(text.words, positions)))) for text in texts]
+    predicted = [set(chunks_of(tagger.tag(observe(text.words, positions)))) for text in texts]
     wanted = [set(text.spans) for text in texts]
-    right = sum(len(some & others) for some, others in zip(found, wanted))
-    return 100 * ratios(right, sum(map(len, found)), sum(map(len, wanted)))["f"]
+    right = sum(len(some & others) for some, others in zip(predicted, wanted))
+    return 100 * ratios(right, sum(map(len, predicted)), sum(map(len, wanted)))["f"]
 
 
 def read_texts(path: Path) -> list[Text]:

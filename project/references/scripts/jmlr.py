@@ -164,8 +164,8 @@ def compare_on_splits(
         with TemporaryDirectory() as folder:
             path, gold = Path(folder) / "train.spacy", shuffled[n:]
             write_docs(shuffled[:n], path)
-            found = [measure(task, name, path, gold, sigma)[1] for name in names]
-        compared = compare_counts(count_items(scorer, found, gold, ignore=ignored))["all"]
+            predicted = [measure(task, name, path, gold, sigma)[1] for name in names]
+        compared = compare_counts(count_items(scorer, predicted, gold, ignore=ignored))["all"]
         points.append(100 * compared["difference"])
         scores = (f"{100 * compared[system]['f']:.2f}" for system in "ab")
         rows.append((str(seed + 1), *scores, gain(points[-1], compared["p_value"])))

@@ -37,20 +37,20 @@ def main(
     """Print the table."""
     names = [name for name in MODELS if (folder / f"{name}.spacy").exists()]
     scorer, ignored = (TagsScorer(), ("O",)) if TASKS[task].tags else (EntsScorer(), ())
-    found = {}
+    tests = {}
     for pair in combinations(names, 2):
         files = [folder / f"{name}.spacy" for name in pair]
-        found[pair] = compare(*files, gold, scorer, ignore=ignored, trials=trials, seed=seed)["all"]
-        print(f"{pair[0]} and {pair[1]}: {cell(found[pair])}", flush=True)
+        tests[pair] = compare(*files, gold, scorer, ignore=ignored, trials=trials, seed=seed)["all"]
+        print(f"{pair[0]} and {pair[1]}: {cell(tests[pair])}", flush=True)
     print()
-    show(render(TASKS[task], names, found), output)
+    show(render(TASKS[task], names, tests), output)
     if output:
         srsly.write_json(
-            output.with_suffix(".json"), {f"{a} {b}": result for (a, b), result in found.items()}
+            output.with_suffix(".json"), {f"{a} {b}": result for (a, b), result in tests.items()}
         )
 
 
-def render(task: Task, names: Sequence[str], found: Mapping[tuple[str, str], Mapping]) -> str:
+def render(task: Task, names: Sequence[str], tests: Mapping[tuple[str, str], Mapping]) -> str:
     """A row and a column for each model: ours / paper; < where the row's model is worse than the
     column's, > where better.
     """
@@ -62,7 +62,7 @@ def render(task: Task, names: Sequence[str], found: Mapping[tuple[str, str], Map
             (
                 a,
                 *(
-                    f"{cell(found[pair])} / {paper[pair]}" if pair in found else ""
+                    f"{cell(tests[pair])} / {paper[pair]}" if pair in tests else ""
                     for pair in pairs
                 ),
             )

@@ -91,9 +91,9 @@ def make_corpus(
     """
     nlp = spacy.blank("en")
     nlp.tokenizer = tokenizer.create_references_tokenizer()(nlp)
-    known = tuple(name for name in styles.STYLES if name not in UNSEEN)
+    seen = tuple(name for name in styles.STYLES if name not in UNSEEN)
     parts = {
-        part: (chosen, (ORIGINAL, *known)) for part, chosen in split_records(records, seed).items()
+        part: (chosen, (ORIGINAL, *seen)) for part, chosen in split_records(records, seed).items()
     }
     parts["unseen"] = (parts["test"][0], UNSEEN)
     corpus, misaligned = {}, []
@@ -124,10 +124,10 @@ def make_corpus(
 
 def one_each(docs: list[Doc]) -> list[Doc]:
     """One reference to each record, in one style after the other."""
-    found = defaultdict[str, list[Doc]](list)
+    by_record = defaultdict[str, list[Doc]](list)
     for doc in docs:
-        found[doc.user_data["record"]].append(doc)
-    return [styled[number % len(styled)] for number, styled in enumerate(found.values())]
+        by_record[doc.user_data["record"]].append(doc)
+    return [styled[number % len(styled)] for number, styled in enumerate(by_record.values())]
 
 
 def split_records(records: list[dict], seed: int) -> dict[str, list[dict]]:

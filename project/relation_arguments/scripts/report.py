@@ -106,8 +106,8 @@ class Predictions(NamedTuple):
     def compare(self, first: str, second: str, trials: int) -> tuple[float, float]:
         """F1 of the second less that of the first, in points, and p."""
         numbers = self.names.index(first), self.names.index(second)
-        found = compare_counts(self.counts, *numbers, trials=trials)["all"]
-        return 100 * found["difference"], found["p_value"]
+        result = compare_counts(self.counts, *numbers, trials=trials)["all"]
+        return 100 * result["difference"], result["p_value"]
 
     def relation(self, number: int) -> "Predictions":
         """Those for one relation."""
@@ -144,19 +144,19 @@ def main(
     """Write and print the tables, and draw the plot."""
     models = srsly.read_json(metrics_path)
     names = (name for name in SYSTEMS if (predictions_dir / f"{name}.spacy").exists())
-    found = read(predictions_dir, tuple(names), draws)
+    answers = read(predictions_dir, tuple(names), draws)
 
     def document(models: Sequence[Mapping[str, Any]], plot_name: str) -> str:
         markdown = MarkdownRenderer()
         markdown.add(markdown.title(1, f"The arguments of relations, {features}"))
         for heading, tabled in (
-            ("F1", table(score_rows(found), ("F1", *found.names))),
-            ("p-values", p_values(found, trials)),
+            ("F1", table(score_rows(answers), ("F1", *answers.names))),
+            ("p-values", p_values(answers, trials)),
             (
                 "What the paper finds",
-                table([*finding_rows(found, trials), *growth_rows(models)], FOUND, "llr"),
+                table([*finding_rows(answers, trials), *growth_rows(models)], FOUND, "llr"),
             ),
-            ("Near and far", table(distance_rows(found, trials), NEAR_AND_FAR)),
+            ("Near and far", table(distance_rows(answers, trials), NEAR_AND_FAR)),
             ("Sizes and time", table(size_rows(models), SIZES)),
         ):
             markdown.add(markdown.title(2, f"{heading}, {features}"))
@@ -184,22 +184,22 @@ def read(folder: Path, names: tuple[str, ...], draws: int = 1) -> Predictions:
     return Predictions(names, Counts(counts.labels, *sums), gold[: len(gold) // draws])
 
 
-def score_rows(found: Predictions) -> Iterator[tuple[str, ...]]:
+def score_rows(answers: Predictions) -> Iterator[tuple[str, ...]]:
     """F1 of each relation, their mean, F1 of all arguments together, and the paper's mean."""
     for number, relation in enumerate(RELATIONS):
-        part = found.relation(number)
-        yield relation, *(f"{part.score(name):.2f}" for name in found.names)
-    yield "average", *(f"{found.average(name):.2f}" for name in found.names)
-    yield "micro", *(f"{found.score(name):.2f}" for name in found.names)
-    paper = (f"{PAPER[name]:.2f}" if name in PAPER else "" for name in found.names)
+        part = answers.relation(number)
+        yield relation, *(f"{part.score(name):.2f}" for name in answers.names)
+    yield "average", *(f"{answers.average(name):.2f}" for name in answers.names)
+    yield "micro", *(f"{answers.score(name):.2f}" for name in answers.names)
+    paper = (f"{PAPER[name]:.2f}" if name in PAPER else "" for name in answers.names)
     yield "paper's average, other relations", *paper
 
 
-def p_values(found: Predictions, trials: int) -> str:
+def p_values(answers: Predictions, trials: int) -> str:
     """Table 4, with the systems of Table 5."""
-    names = [name for name in found.names if name in PAPER]
-    numbers = [found.names.index(name) for name in names]
-    own = found.counts
+    names = [name for name in answers.names if name in PAPER]
+    numbers = [answers.names.index(name) for name in names]
+    own = answers.counts
     labels, correct, predicted, gold = own.labels, own.correct, own.predicted, own.gold
     counts = Counts(labels, correct[numbers], predicted[numbers], gold)
     return make_table(names, counts, trials=trials)
@@ -208,19 +208,19 @@ def p_values(found: Predictions, trials: int) -> str:
 FOUND = ("the paper finds", "systems", "paper (p')", "here, average", "micro (p)", "so here?")
 
 
-def finding_rows(found: Predictions, trials: int) -> Iterator[tuple[str, ...]]:
+def finding_rows(answers: Predictions, trials: int) -> Iterator[tuple[str, ...]]:
     """What the paper says of two systems, its gain and ours."""
     for pair in FINDINGS:
-        if {pair.first, pair.second} <= {*found.names}:
-            part = found if pair.distance is None else found.apart(*DISTANCES[pair.distance])
+        if {pair.first, pair.second} <= {*answers.names}:
+            part = answers if pair.distance is None else answers.apart(*DISTANCES[pair.distance])
             paper = PAPER[pair.second] - PAPER[pair.first] if pair.paper is None else pair.paper
             points, p = part.compare(pair.first, pair.second, trials)
             yield (
                 pair.finding,
                 f"{pair.first} → {pair.second}",
                 f"{paper:+.2f} ({pair.p})",
-                f"{found.average(pair.second) - found.average(pair.first):+.2f}"
-                if part is found
+                f"{answers.average(pair.second) - answers.average(pair.first):+.2f}"
+                if part is answers
                 else "",
                 gain(points, p),
                 verdict(points, p, pair.better),
@@ -257,10 +257,10 @@ NEAR_AND_FAR = (
 )
 
 
-def distance_rows(found: Predictions, trials: int) -> Iterator[tuple[str, ...]]:
+def distance_rows(answers: Predictions, trials: int) -> Iterator[tuple[str, ...]]:
     """F1 in the sentences with the relation, by the tokens between its arguments."""
     for least, most in DISTANCES:
-        part = found.apart(least, most)
+        part = answers.apart(least, most)
         yield (
             f"{least} to {most}" if most < DISTANCES[-1][1] else f"{least} or more",
             str(len(part.gold)),
@@ -296,16 +296,16 @@ def beside_rows(sets: Mapping[str, str], trials: int) -> Iterator[tuple[str, ...
     sets (Mapping[str, str]): folders of predictions, by what the features are called.
     """
     for name, folder in sets.items():
-        found = read(Path(folder), BESIDE)
+        answers = read(Path(folder), BESIDE)
         cells = [
             cell
             for pair in (BESIDE[:2], BESIDE[2:])
             for cell in (
-                *(f"{found.score(each):.2f}" for each in pair),
-                gain(*found.compare(*pair, trials)),
+                *(f"{answers.score(each):.2f}" for each in pair),
+                gain(*answers.compare(*pair, trials)),
             )
         ]
-        yield name, *cells, f"{found.average('SC2') - found.average('SC1'):+.2f}"
+        yield name, *cells, f"{answers.average('SC2') - answers.average('SC1'):+.2f}"
 
 
 SIZES = ("average of the five relations", "features", "patterns", "evaluations", "CPU s")

@@ -106,7 +106,7 @@ def most_likely_states(
         alpha[t] *= emission[:, t, histories % n]
         alpha[t] /= alpha[t].sum(axis=1, keepdims=True)
     beta = np.ones((count, n**k))
-    found = np.zeros((count, length), dtype=np.int64)
+    states = np.zeros((count, length), dtype=np.int64)
     for t in range(length - 1, k - 2, -1):
         if t < length - 1:
             arriving = beta * emission[:, t + 1, histories % n]
@@ -121,8 +121,8 @@ def most_likely_states(
             mass = np.stack(
                 [posterior[:, digit(histories, back, n) == y].sum(axis=1) for y in range(n)], axis=1
             )
-            found[:, t - back] = mass.argmax(axis=1)
-    return found
+            states[:, t - back] = mass.argmax(axis=1)
+    return states
 
 
 def number_of(states: NDArray[np.int64], n: int) -> NDArray[np.int64]:

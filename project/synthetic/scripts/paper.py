@@ -81,7 +81,7 @@ def comparison_rows(trained: Sequence[Result]) -> list[tuple[str, str, str, str]
             (f"accuracies, k = {k}", f"axis from {low} to {high}", reach(of(trained, k=k)), BUG)
         )
     for noise in reversed(noises):
-        said = {noises[0]: ENOUGH, noises[-1]: GROWS}.get(noise, "not said")
+        claim = {noises[0]: ENOUGH, noises[-1]: GROWS}.get(noise, "not said")
         for k in generators:
             some = of(trained, k=k, noise=noise)
             last = gains(some, k, k - 1)
@@ -89,7 +89,7 @@ def comparison_rows(trained: Sequence[Result]) -> list[tuple[str, str, str, str]
             rows.append(
                 (
                     f"order {k} less order {k - 1} at σ = {noise:g}",
-                    said,
+                    claim,
                     f"{spread(last, sign='+')}, a gain in {more(last)}; the first model {last[0]:+.2f}",
                     f"established: order {k - 1} leaves {lost:.2f} to be gained, see the table",
                 )

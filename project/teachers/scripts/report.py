@@ -45,15 +45,15 @@ def main(
 
 def rows_of(results: Sequence[Result]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Rows for each task and share of mistakes: F1 and calibration errors in per cent."""
-    found = dict[tuple[str, float], list[Result]]()
+    by_setting = dict[tuple[str, float], list[Result]]()
     full = dict[str, Result]()
     for result in results:
         task, _, system, wrong, _ = result["of"]
         if system == "annotated":
             full[task] = result
         else:
-            found.setdefault((task, wrong), []).append(result)
-    for (task, wrong), rows in found.items():
+            by_setting.setdefault((task, wrong), []).append(result)
+    for (task, wrong), rows in by_setting.items():
         of = {name: [each for each in rows if each["of"][2] == name] for name in SYSTEMS}
         first = task, f"{wrong:.0%}"
         teachers = [

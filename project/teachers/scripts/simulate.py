@@ -79,10 +79,10 @@ def inventions(
     wanted = round(
         2 * wrong * sum(len(text.spans) for text in texts)
     )  # each is said half of the time
-    found: list[list[tuple[Span, float]]] = [[] for _ in texts]
+    invented: list[list[tuple[Span, float]]] = [[] for _ in texts]
     for i, t in sorted(rng.sample(places, min(wanted, len(places)))):
-        found[i].append(((t, t + 1, rng.choice(labels)), draw(rng, 0.5)))
-    return found
+        invented[i].append(((t, t + 1, rng.choice(labels)), draw(rng, 0.5)))
+    return invented
 
 
 def draw(rng: random.Random, mean: float) -> float:

@@ -61,11 +61,11 @@ class OnePhrase(IdenticalPhrases):
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
         """Pairs of places with the phrase."""
-        found = super().find(batch, groups)
+        sets = super().find(batch, groups)
         words = [token.lower_ for doc in batch.docs for token in doc]
-        places = zip(found.start.tolist(), found.end.tolist())
+        places = zip(sets.start.tolist(), sets.end.tolist())
         own = np.array([" ".join(words[a:b]) == self.phrase for a, b in places], dtype=bool)
-        return PlaceSets(np.arange(0, own.sum() + 1, 2), found.start[own], found.end[own])
+        return PlaceSets(np.arange(0, own.sum() + 1, 2), sets.start[own], sets.end[own])
 
 
 def main(
@@ -141,8 +141,8 @@ def made(system: Informed, phrases: Sequence[str]) -> spacy.Language:
 def phrases_of(path: Path) -> list[str]:
     """Phrases of up to three words that are annotated at least twice, in lower case."""
     ents = [ent for doc in read_docs(path) for ent in doc.ents if len(ent) <= MAX_LENGTH]
-    found = Counter(" ".join(token.text for token in ent).lower() for ent in ents)
-    return sorted(phrase for phrase, n in found.items() if n > 1)
+    counts = Counter(" ".join(token.text for token in ent).lower() for ent in ents)
+    return sorted(phrase for phrase, n in counts.items() if n > 1)
 
 
 def told(system: Informed, examples: Sequence[Example]) -> list[Example]:

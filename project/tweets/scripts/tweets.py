@@ -139,10 +139,10 @@ def decode(
 def voted(examples: Sequence[Example], *, outside: bool) -> list[Example]:
     """The same with the entities of a majority vote."""
     predicted = [example.predicted for example in examples]
-    found = vote(predicted, outside=outside)
+    votes = vote(predicted, outside=outside)
     docs = [
         annotated(doc.vocab, [t.text for t in doc], [(s.start, s.end, s.label_) for s in spans])
-        for doc, spans in zip(predicted, found)
+        for doc, spans in zip(predicted, votes)
     ]
     return [Example(doc, example.reference) for doc, example in zip(docs, examples)]
 

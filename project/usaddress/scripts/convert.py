@@ -33,8 +33,8 @@ def main(
 
 def without_known(parts: Parts) -> Parts:
     """Without test texts that have the letters and digits of a training text, in this order."""
-    known = set(map(letters_of, parts["train"]))
-    test = [text for text in parts["test"] if letters_of(text) not in known]
+    training = set(map(letters_of, parts["train"]))
+    test = [text for text in parts["test"] if letters_of(text) not in training]
     return {"train": parts["train"], "test": test}
 
 

@@ -39,7 +39,7 @@ def main(
     """Write gold.spacy, which has the texts in the order of the folds, and what the systems make of them."""
     vocab = Vocab()
     parts = divide(read_docs(texts, vocab))
-    found = list[Path]()
+    folders = list[Path]()
     for number, part in enumerate(parts):
         folder = folds / str(number)
         others = [doc for other in parts if other is not part for doc in other]
@@ -47,10 +47,10 @@ def main(
         write_docs(part, folder / "test.spacy")
         for train in SYSTEMS:
             train(folder / "train.spacy", folder / "test.spacy", folder / "output")
-        found.append(folder / "output")
+        folders.append(folder / "output")
     write_docs([doc for part in parts for doc in part], folds / "gold.spacy")
-    for systems in zip(*map(read, found), strict=True):
-        files = [folder / f"{name_of(each)}.spacy" for folder, each in zip(found, systems)]
+    for systems in zip(*map(read, folders), strict=True):
+        files = [folder / f"{name_of(each)}.spacy" for folder, each in zip(folders, systems)]
         docs = [doc for file in files for doc in read_docs(file, vocab)]
         write(output, pooled(systems), docs)
 

@@ -17,11 +17,11 @@ def word_templates(templates: Sequence[Any]) -> list[Template]:
 
     RAISES (ValueError): if one of them is of a kind that has no strings here.
     """
-    found = [each for each in templates if each.part == TOKEN and each.order == 0]
-    for each in found:
+    chosen = [each for each in templates if each.part == TOKEN and each.order == 0]
+    for each in chosen:
         if not isinstance(each, AttributeTemplate | PiecesTemplate):
             raise ValueError(f"'{each.name}' has no strings here")
-    return found
+    return chosen
 
 
 def strings_of(doc: Doc, templates: Sequence[Template]) -> list[list[str]]:

@@ -23,14 +23,14 @@ def main(
     results: Annotated[list[Path], typer.Argument(help="Folders of measures and predictions")],
 ) -> None:
     """Write the table."""
-    found = [(each, folder) for folder in results for each in read(folder)]
+    measured = [(each, folder) for folder in results for each in read(folder)]
     annotated = read_gold(gold, EntsScorer())
     docs = [
         read_system(folder / f"{name_of(each)}.spacy", annotated, gold, EntsScorer())
-        for each, folder in found
+        for each, folder in measured
     ]
     counts = count_items(EntsScorer(), docs, annotated)
-    show(make_table([each for each, _ in found], counts), output)
+    show(make_table([each for each, _ in measured], counts), output)
 
 
 def make_table(systems: Sequence[Measured], counts: Counts) -> str:

@@ -57,8 +57,8 @@ def main(
     c2 = c2 or choose(observed, tags)
     tagger = fit(observed, tags, c1, c2, path)
     seconds = time.process_time() - begun
-    found = bare(docs)
-    for doc in found:
+    predicted = bare(docs)
+    for doc in predicted:
         spans = decode(tagger.tag(observe(doc)), encoding)
         doc.set_ents([Span(doc, *span) for span in spans])
     measured = Measured(
@@ -71,7 +71,7 @@ def main(
         speed=speed_of(lambda some: [tagger.tag(observe(doc)) for doc in some], docs),
         settings=f"c1 {c1:g}, c2 {c2:g}, {encoding}",
     )
-    write(output, measured, found)
+    write(output, measured, predicted)
 
 
 def generic(doc: Doc) -> list[list[str]]:

@@ -55,7 +55,7 @@ def measure(
     seconds = time.process_time() - begun
     pipe = nlp.get_pipe("hocrf")
     docs = read_docs(test, nlp.vocab)
-    found = list(nlp.pipe(bare(docs)))
+    predicted = list(nlp.pipe(bare(docs)))
     measured = Measured(
         system="hocrf",
         observations=observations,
@@ -67,7 +67,7 @@ def measure(
         settings=chosen(pipe.choice),
     )
     print(run.status)
-    write(output, measured, found)
+    write(output, measured, predicted)
 
 
 def size_on_disk(nlp: Language, folder: Path) -> int:

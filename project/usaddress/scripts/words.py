@@ -20,12 +20,12 @@ SIGNS = {"&", "#", "½"}
 
 def read_word(token: Token) -> str:
     """What is true of a word at its place."""
-    found = facts(token.text)
+    observed = facts(token.text)
     if token.i == 0:
-        found.append("address.start")
+        observed.append("address.start")
     if token.i == len(token.doc) - 1:
-        found.append("address.end")
-    return SEPARATOR.join(found)
+        observed.append("address.end")
+    return SEPARATOR.join(observed)
 
 
 def facts(text: str) -> list[str]:
@@ -35,20 +35,20 @@ def facts(text: str) -> list[str]:
     bare = text if text in SIGNS else re.sub(r"^\W+|[^.\w]+$", "", text)
     word = bare.lower().replace(".", "")
     number = word.isdigit()
-    found = [f"digits:{digits(bare)}", f"length:{'d' if number else 'w'}:{len(word)}"]
+    observed = [f"digits:{digits(bare)}", f"length:{'d' if number else 'w'}:{len(word)}"]
     if number:
-        found.append(f"trailing.zeros:{word[len(word.rstrip('0')) :]}")
+        observed.append(f"trailing.zeros:{word[len(word.rstrip('0')) :]}")
     else:
-        found.append(f"word:{word}")
+        observed.append(f"word:{word}")
     if re.match(r".+[^.\w]", text):
-        found.append(f"endsinpunc:{text[-1]}")
+        observed.append(f"endsinpunc:{text[-1]}")
     also = {
         "abbrev": bare.endswith("."),
         "directional": word in DIRECTIONS,
         "street_name": word in STREET_NAMES,
         "has.vowels": any(letter in "aeiou" for letter in word[1:]),
     }
-    return found + [name for name, holds in also.items() if holds]
+    return observed + [name for name, holds in also.items() if holds]
 
 
 def digits(text: str) -> str:
