@@ -68,9 +68,7 @@ class Peer:
     nlp (Language): a CRF of order 1 or more, whose observations these are.
     """
 
-    def __init__(
-        self, setting: Setting, sentences: Sequence[Sentence], nlp: Language, iterations: int = 3
-    ) -> None:
+    def __init__(self, sentences: Sequence[Sentence], nlp: Language, iterations: int = 3) -> None:
         self._observed = models.observation_strings(
             models.component(nlp), fresh_docs(nlp, sentences)
         )
@@ -100,7 +98,7 @@ def crf_bar(
     limits (Mapping[int, Limits]): must and aim of each order that is measured.
     """
     nlps = {order: models.crf(sentences, order) for order in limits}
-    peer = Peer(setting, sentences, nlps[min(nlps)])
+    peer = Peer(sentences, nlps[min(nlps)])
     checks = [
         f"{corpus}, order {order}: {agree_with_crfsuite(nlp, peer.model)}"
         for order, nlp in nlps.items()

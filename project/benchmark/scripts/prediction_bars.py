@@ -22,7 +22,7 @@ def bar_9(setting: Setting) -> Outcome:
     """
     train, test = setting.corpora.chunks(), setting.corpora.chunks("test")
     nlps = {order: models.crf(train, order) for order in (1, 3)}
-    peer = Peer(setting, train, nlps[1], setting.peer_iterations)
+    peer = Peer(train, nlps[1], setting.peer_iterations)
     pipes = {order: models.component(nlp) for order, nlp in nlps.items()}
     docs = {order: fresh_docs(nlp, test) for order, nlp in nlps.items()}
     strings = models.observation_strings(pipes[1], docs[1])

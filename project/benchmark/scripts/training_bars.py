@@ -41,7 +41,7 @@ def bar_3(setting: Setting) -> Outcome:
     """Training to within 1e-4 of CRFsuite's final loss; once, in turns of one iteration."""
     sentences = setting.corpora.chunks()
     nlp = models.crf(sentences, 1)
-    peer = Peer(setting, sentences, nlp)
+    peer = Peer(sentences, nlp)
     crfsuite, ours = peer.training(), models.Training(nlp)
     theirs_at, ours_at = Course(), Course()
     while crfsuite.running and len(crfsuite.losses) < setting.whole_iterations:
@@ -112,7 +112,7 @@ def bar_6(setting: Setting) -> Outcome:
     semi = {order: models.semi_crf(sentences, order) for order in (1, 2, 3)}
     limits = models.component(semi[1]).structure.scheme.limits
     what = f"semi-CRF, limits {min(limits)} to {max(limits)}"
-    peer = Peer(setting, sentences, models.crf(sentences, 1))
+    peer = Peer(sentences, models.crf(sentences, 1))
     lengths = [len(words) for words, _ in sentences]
     checks = [
         peer.check,
