@@ -17,11 +17,11 @@ def _another_process():
 
 def test_the_builds_of_this_machine_come_in_order_and_the_widest_runs(monkeypatch):
     monkeypatch.delenv(dispatch.VARIABLE, raising=False)
-    found = dispatch.instruction_sets()
-    assert found[0] == "single"
-    assert found == tuple(path for path in dispatch.PATHS if path in found)
-    assert dispatch.active() == found[-1]
-    widths = [dispatch.kernels(path).WIDTH for path in found]
+    builds = dispatch.instruction_sets()
+    assert builds[0] == "single"
+    assert builds == tuple(path for path in dispatch.PATHS if path in builds)
+    assert dispatch.active() == builds[-1]
+    widths = [dispatch.kernels(path).WIDTH for path in builds]
     assert widths == sorted(set(widths))
     assert widths[0] == 1
 

@@ -11,6 +11,7 @@ import spacy
 from derivatives import assert_gradient
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import (
+    PIPELINE,
     decoder_of,
     documents,
     entity_scores,
@@ -32,16 +33,9 @@ from spacy_hocrf.training.base import BaseTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import TOKEN
 
-CONFIG = """
-[nlp]
-lang = "xx"
-pipeline = ["hocrf"]
-
-[components]
-
-[components.hocrf]
-factory = "hocrf"
-
+CONFIG = (
+    PIPELINE
+    + """
 [components.hocrf.model]
 @architectures = "spacy-hocrf.HighOrderCRF.v1"
 
@@ -68,6 +62,7 @@ steps = 60
 @misc = "test.Sharp.v1"
 least = 0.0
 """
+)
 
 
 @dataclass(frozen=True)
@@ -286,7 +281,7 @@ def test_weights_of_a_run_that_no_model_can_have_are_named(weights, told):
         nlp.update(data, sgd=nlp.create_optimizer())
 
 
-def test_what_is_no_dense_score_is_named_with_what_it_lacks(tmp_path):
+def test_what_is_no_dense_score_is_named_with_what_it_lacks():
     with pytest.raises(ValueError, match=r"H116.*'mine' lacks counts, inputs, part, scores, width"):
         checked_scores({"mine": None})
 

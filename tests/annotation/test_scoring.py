@@ -60,9 +60,9 @@ def test_they_are_right_in_counts_calibration_and_doubts(trained):
     predicted = list(nlp.pipe(bare_docs(nlp, gold)))
     counts = count_items(scorer, [predicted], gold)
     assert counts.correct.sum() == counts.predicted.sum() == counts.gold.sum() == 2 * len(NAMES)
-    found = calibrate(nlp, gold)
-    assert found.right.sum() == 2 * len(NAMES)
-    assert (found.annotated > 0.5).all()
+    calibration = calibrate(nlp, gold)
+    assert calibration.right.sum() == 2 * len(NAMES)
+    assert (calibration.annotated > 0.5).all()
     for number, reading in enumerate(pipe.readings(bare_docs(nlp, gold))):
         doubts = doubts_of(
             number, ShownText(reading, pipe.target), scorer.items(gold[number]), None

@@ -48,13 +48,13 @@ def test_all_readings_come_each_once_with_their_probabilities(problems):
     several = 0
     for problem in problems:
         expected, best = readings_of(problem)
-        found = list(problem.reading.alternatives())
-        assert len(found) == len(expected)
-        assert {frozenset(each.spans) for each in found} == set(expected)
-        for each in found:
+        alternatives = list(problem.reading.alternatives())
+        assert len(alternatives) == len(expected)
+        assert {frozenset(each.spans) for each in alternatives} == set(expected)
+        for each in alternatives:
             assert list(each.spans) == sorted(each.spans)
             assert each.probability == pytest.approx(expected[frozenset(each.spans)], rel=1e-9)
-        order = np.array([best[frozenset(each.spans)] for each in found])
+        order = np.array([best[frozenset(each.spans)] for each in alternatives])
         assert (order[1:] <= order[:-1] * (1 + 1e-9)).all()
         several += len(expected) < len(problem.every)
     assert several > PROBLEMS / 10 or not any(problem.blank.any() for problem in problems)
@@ -112,8 +112,8 @@ def test_white_space_between_several_spans_of_one_label(kind, blanks):
         if kind != "labelled":
             assert sum(map(with_white_space_between, [problem]))
         for spans, p in expected.items():
-            found = problem.reading.log_probability(spans)
-            assert np.exp(found) == pytest.approx(p, rel=1e-9, abs=1e-12)
+            log_probability = problem.reading.log_probability(spans)
+            assert np.exp(log_probability) == pytest.approx(p, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -143,10 +143,10 @@ def test_how_many_readings_must_be_a_number(n, of_every_kind):
 
 def test_readings_are_found_when_they_are_asked_for(of_every_kind):
     problem = max(of_every_kind["tokens"], key=lambda problem: len(problem.every))
-    found = problem.reading.alternatives()
-    first = list(islice(found, 2))
+    alternatives = problem.reading.alternatives()
+    first = list(islice(alternatives, 2))
     assert [each.spans for each in first] == [each.spans for each in problem.reading.best(2)]
-    assert next(found).spans == problem.reading.best(3)[2].spans
+    assert next(alternatives).spans == problem.reading.best(3)[2].spans
 
 
 # Through the component

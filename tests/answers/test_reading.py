@@ -98,9 +98,9 @@ def test_spans_are_asked_about_as_they_are_shown(unconstrained):
             reading = problem.reading
             problem.close(reading.probability(*span), reading.probability(*shown) if shown else 0.0)
             for complete in (False, True):
-                found = np.exp(reading.log_probability([span], complete=complete))
+                chance = np.exp(reading.log_probability([span], complete=complete))
                 same = shown and reading.log_probability([shown], complete=complete)
-                problem.close(found, np.exp(same) if shown else 0.0)
+                problem.close(chance, np.exp(same) if shown else 0.0)
     assert asked or unconstrained[0].scheme.encoding == "tags"
 
 
@@ -177,10 +177,10 @@ def test_consecutive_spans_cover_a_stretch_as_probably_as_they_do(unconstrained)
     possible, impossible, long = 0, 0, 0
     for seed, problem in enumerate(unconstrained):
         for labels, start, end, expected in covering(problem, problem.every, seed):
-            found = problem.reading.pattern(labels, start, end)
-            assert found == pytest.approx(expected, abs=1e-9)
+            chance = problem.reading.pattern(labels, start, end)
+            assert chance == pytest.approx(expected, abs=1e-9)
             possible += 0.01 < expected < 0.99
-            impossible += found == expected == 0.0
+            impossible += chance == expected == 0.0
             long += len(labels) > 2 and expected > 0
     few = PROBLEMS < 45  # among which hardly any stretch has three labels
     assert few or (min(possible, long) > 5 and impossible)
@@ -435,8 +435,8 @@ def test_a_doc_with_predictions_is_asked_about_like_one_without():
     assert done.ents
     for span, p in zip(done.ents, entity_scores(done)):
         for doc in (bare, done):
-            found = pipe.reading(doc).probability(span.start, span.end, span.label_)
-            assert found == pytest.approx(p, rel=1e-6) and found < 1
+            chance = pipe.reading(doc).probability(span.start, span.end, span.label_)
+            assert chance == pytest.approx(p, rel=1e-6) and chance < 1
         assert pipe.explain(done, span).log_odds == pipe.explain(bare, span).log_odds
     taken = {t for span in done.ents for t in range(span.start, span.end)}
     (free, *_) = [t for t in range(len(done)) if t not in taken]

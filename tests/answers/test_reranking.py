@@ -271,9 +271,9 @@ def test_texts_are_looked_at_by_models_and_counts_of_others(monkeypatch):
         texts = {document.text for document in held}
         assert not texts & {document.text for document in model.corpus.documents}
         looked.append(texts)
-        found = probable(model, learnt, held, decoder)
+        readings = probable(model, learnt, held, decoder)
         assert counted[-1] and not texts & counted[-1]
-        return found
+        return readings
 
     monkeypatch.setattr(reranking, "_annotated", count)
     monkeypatch.setattr(reranking, "held_out_readings", look)

@@ -160,8 +160,8 @@ def test_right_readings_are_as_far_behind_as_their_probability_says():
     spans = ([(0, 2, "PERSON")], [], [(0, 1, "UNKNOWN")], [])
     for doc, rows in zip(docs, spans):
         doc.set_ents([Span(doc, *row) for row in rows])
-    found = whole_texts(nlp, docs)
-    for doc, behind in zip(filter(len, docs), found.behind, strict=True):
+    whole = whole_texts(nlp, docs)
+    for doc, behind in zip(filter(len, docs), whole.behind, strict=True):
         reading = pipe.reading(nlp.make_doc(doc.text))
         if doc is docs[2]:
             assert behind == inf
@@ -169,7 +169,7 @@ def test_right_readings_are_as_far_behind_as_their_probability_says():
             spans = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
             expected = reading.best(1)[0].log_probability - reading.log_probability(spans)
             assert behind == approx(expected, abs=1e-9)
-    assert found.behind[0] > 0 and found.corrected().behind is found.behind
+    assert whole.behind[0] > 0 and whole.corrected().behind is whole.behind
 
 
 def test_it_is_saved_with_the_model(tmp_path):

@@ -61,8 +61,8 @@ def test_spans_cover_a_stretch_as_probably_as_they_do_where_the_constraints_are_
             predictor = tolerant(problem, 0.0).predictor(ExpectedF())
             (reading,) = readings_of(predictor, problem.batch())
             for labels, start, end, expected in covering(problem, problem.kept, seed):
-                found = reading.pattern(labels, start, end)
-                assert found == pytest.approx(expected, abs=1e-9)
+                probability = reading.pattern(labels, start, end)
+                assert probability == pytest.approx(expected, abs=1e-9)
                 possible += 0.01 < expected < 0.99
     assert possible > 50
 

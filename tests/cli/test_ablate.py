@@ -51,10 +51,10 @@ def corpus(tmp_path_factory):
 
 def config(corpus, features=None, factory="hocrf", **settings):
     """A component with nothing that is "auto"."""
-    text = (CONFIG + TRAINING).replace("FACTORY", factory).replace("TRAIN", corpus.as_posix())
+    text = (CONFIG + TRAINING).replace("TRAIN", corpus.as_posix())
     made = Config().from_str(text, interpolate=False)
     decoder = {"@misc": "spacy-hocrf.Viterbi.v1"}
-    made["components"]["hocrf"] |= {"decoder": decoder, **settings}
+    made["components"]["hocrf"] |= {"factory": factory, "decoder": decoder, **settings}
     model = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 1}
     made["components"]["hocrf"]["model"] = {**model, "features": features or WINDOW}
     return made
@@ -121,13 +121,13 @@ def filled(**settings):
 
 
 def test_an_attribute_goes_with_all_that_is_observed_of_it():
-    found = ablations(filled())
-    assert [*found] == PARTS
+    variants = ablations(filled())
+    assert [*variants] == PARTS
     word = {"attrs": ["SHAPE"], "window": {"SHAPE": 2}, "prefix": [], "suffix": []}
-    assert found["NORM, prefix, suffix"] == filled(**word)
+    assert variants["NORM, prefix, suffix"] == filled(**word)
     shape = {"attrs": ["NORM"], "window": {"NORM": 1}, "bigrams": ["FLAGS"]}
-    assert found["SHAPE"] == filled(**shape)
-    assert found["window"] == filled(window=0) and found["order"] == filled(order=0)
+    assert variants["SHAPE"] == filled(**shape)
+    assert variants["window"] == filled(window=0) and variants["order"] == filled(order=0)
 
 
 def test_what_is_off_already_is_not_left_out():

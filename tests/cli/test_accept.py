@@ -198,18 +198,18 @@ calibrate = partial(commands.run, "calibrate")
 
 def test_texts_are_read_as_the_pipeline_shows_them(work):
     nlp, gold, _ = work
-    found = whole_texts(nlp, gold)
+    whole = whole_texts(nlp, gold)
     docs = [nlp(Doc(nlp.vocab, [token.text for token in doc])) for doc in gold]
     same = [
         {(e.start, e.end, e.label) for e in a.ents} == {(e.start, e.end, e.label) for e in b.ents}
         for a, b in zip(docs, gold)
     ]
-    assert found.right.tolist() == same and 0 < sum(same) < len(same)
+    assert whole.right.tolist() == same and 0 < sum(same) < len(same)
     logs = [
         reading.log_probability([(e.start, e.end, e.label_) for e in doc.ents])
         for doc, reading in zip(docs, nlp.get_pipe("hocrf").readings(docs))
     ]
-    assert_allclose(found.probability, np.exp(logs), rtol=1e-9)
+    assert_allclose(whole.probability, np.exp(logs), rtol=1e-9)
     assert nlp.get_pipe("hocrf").acceptance is None
     part = gold[0].copy()
     part.set_ents(list(part.ents), default="missing")

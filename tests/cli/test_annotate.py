@@ -116,12 +116,12 @@ def test_a_text_keeps_its_id_on_its_way_through_docs(model, suffix, tmp_path):
     annotated(model, tmp_path / "in.jsonl", tmp_path / "docs.spacy")
     annotated(model, tmp_path / "docs.spacy", tmp_path / f"out{suffix}")
     if suffix == ".jsonl":
-        found = lines(tmp_path / "out.jsonl")
-        assert [row.get("meta") for row in found] == [{"page": 1}, None, {"by": ["Kim"]}]
+        rows = lines(tmp_path / "out.jsonl")
+        assert [row.get("meta") for row in rows] == [{"page": 1}, None, {"by": ["Kim"]}]
     else:
-        found = parquet.read_table(tmp_path / "out.parquet").to_pylist()
-        assert [row["meta"] for row in found] == ['{"page":1}', None, '{"by":["Kim"]}']
-    assert [row.get("id") for row in found] == ["a", None, "7"]
+        rows = parquet.read_table(tmp_path / "out.parquet").to_pylist()
+        assert [row["meta"] for row in rows] == ['{"page":1}', None, '{"by":["Kim"]}']
+    assert [row.get("id") for row in rows] == ["a", None, "7"]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".spacy"])
@@ -161,8 +161,8 @@ def test_what_texts_have_besides_is_text_in_a_table_or_null(model, texts, size, 
     pages = [{}, {"page": 7}, {"page": None}, {"page": "7a"}, {"page": [2**70, {"a": 0.5}]}]
     write_rows(tmp_path / "texts.jsonl", [{"text": t, **page} for t, page in zip(texts, pages)])
     annotated(model, tmp_path / "texts.jsonl", tmp_path / "out.parquet", "--size", size)
-    found = parquet.read_table(tmp_path / "out.parquet")
-    assert found["page"].to_pylist() == [None, "7", None, "7a", f'[{2**70},{{"a":0.5}}]']
+    table = parquet.read_table(tmp_path / "out.parquet")
+    assert table["page"].to_pylist() == [None, "7", None, "7a", f'[{2**70},{{"a":0.5}}]']
 
 
 @pytest.mark.parametrize("factory", ["hocrf_spans", "hocrf_tagger"])
@@ -290,9 +290,9 @@ def test_a_text_of_more_than_a_million_characters_is_annotated(model, texts, tmp
     long = "a " * 600_000 + texts[0]
     path = write(tmp_path / "texts.jsonl", [texts[0], long, f"{long} \n"])
     annotated(model, path, tmp_path / "out.jsonl")  # the last one as a Doc
-    found = lines(tmp_path / "out.jsonl")
-    assert [row["text"] for row in found] == [texts[0], long, f"{long} \n"]
-    assert all(row["spans"][-1]["end"] > 1_200_000 for row in found[1:])
+    rows = lines(tmp_path / "out.jsonl")
+    assert [row["text"] for row in rows] == [texts[0], long, f"{long} \n"]
+    assert all(row["spans"][-1]["end"] > 1_200_000 for row in rows[1:])
 
 
 def test_a_text_that_the_pipeline_refuses_is_rejected(model, texts, tmp_path):

@@ -145,8 +145,8 @@ def trial(loss, right):
 def test_the_report_says_what_was_left_out(run):
     results, _ = run
     (other,) = (trial for trial in results.trials if trial is not results.chosen)
-    said = " ".join(report(results).split())
-    assert f"Left out: {other}. On the same texts its F1 is {100 * other.counts.f:.1f}" in said
+    printed = " ".join(report(results).split())
+    assert f"Left out: {other}. On the same texts its F1 is {100 * other.counts.f:.1f}" in printed
 
 
 def test_the_wrong_annotation_is_doubted_most(run):
@@ -242,9 +242,9 @@ def test_copies_and_partial_annotation(tmp_path):
     texts = read_annotated(setup, setup.blank())
     assert len(texts) == 41 and texts.complete.sum() == 40 and len(texts.examples) == 43
     assert texts.counts.sum() == sum(len(doc.ents) for doc in docs) + 1
-    said = " ".join(texts.notes)
-    assert "1 of 43 texts have no annotation" in said and "1 of 43 texts are copies" in said
-    assert "1 of 41 texts are annotated in part" in said
+    notes = " ".join(texts.notes)
+    assert "1 of 43 texts have no annotation" in notes and "1 of 43 texts are copies" in notes
+    assert "1 of 41 texts are annotated in part" in notes
 
 
 def test_texts_of_which_constraints_tell_something_are_learnt_from(tmp_path):

@@ -27,8 +27,8 @@ def test_the_bootstrap_is_the_same_whatever_is_at_hand_at_a_time(monkeypatch):
     some = counts(np.random.default_rng(2), 30)
     expected = bootstrap(some.right, some.predicted, some.gold, 5)
     monkeypatch.setattr(estimates, "BLOCK", 100)
-    found = bootstrap(some.right, some.predicted, some.gold, 5)
-    assert found.shape == (estimates.DRAWS, 2) and (found == expected).all()
+    draws = bootstrap(some.right, some.predicted, some.gold, 5)
+    assert draws.shape == (estimates.DRAWS, 2) and (draws == expected).all()
 
 
 def test_scores_are_f1_precision_and_recall():

@@ -94,10 +94,10 @@ def test_what_is_accepted_is_told(model):
     assert "Accepted" not in card(nlp, gold)
     pipe = nlp.get_pipe("hocrf")
     pipe.acceptance = Acceptance(0.9, 0.8, 0.0, 40, 40)
-    told = re.search(
+    match = re.search(
         r"unread: ([\d.]+) % of the texts. Of these (\d+), (\d+) are right", card(nlp, gold)
     )
-    assert told[1] == "100.0" and int(told[2]) == 20 and 10 < int(told[3]) < 20
+    assert match[1] == "100.0" and int(match[2]) == 20 and 10 < int(match[3]) < 20
 
 
 @pytest.mark.filterwarnings("error:.*W015")

@@ -41,9 +41,9 @@ def test_a_mistyped_option_is_named_beside_those_that_there_are(name, tmp_path):
     texts = {"cross-fit": [path, "out.spacy"], "doubt": [path]}.get(name, [])
     given = [str(each) for each in (path, *texts)]
     done = CliRunner().invoke(app, ["hocrf", name, *given, "--sed", "1"], catch_exceptions=False)
-    said = " ".join(done.output.split())
-    assert done.exit_code == 1, said
-    assert f"[H574] There is no option --sed. Options of {name}: --" in said
+    printed = " ".join(done.output.split())
+    assert done.exit_code == 1, printed
+    assert f"[H574] There is no option --sed. Options of {name}: --" in printed
 
 
 def test_entry_points_are_looked_through_once_not_for_every_doc(tmp_path, monkeypatch):

@@ -131,7 +131,7 @@ def test_a_file_whose_name_has_a_comma_is_no_runs(work, tmp_path):
     assert "F (A)" in printed
 
 
-def test_documents_that_are_annotated_in_part_are_no_whole_texts(work, tmp_path):
+def test_documents_that_are_annotated_in_part_are_no_whole_texts(work):
     gold = read_gold(work / "gold.spacy", EntsScorer())
     found = [doc.copy() for doc in gold]
     for doc in gold[:5]:

@@ -195,9 +195,9 @@ def test_texts_that_the_tokenizer_does_not_fit_keep_their_tokens(tmp_path):
     DocBin(docs=[doc]).to_disk(tmp_path / "train.spacy")
     path = tmp_path / "config.cfg"
     done = config_of(path, "--train", tmp_path / "train.spacy")
-    said = " ".join(done.split())
-    assert "1 of 1 annotated spans fit no tokens" in said
-    assert "the tokenizer (en)" in said and "another language, name it with --lang" in said
+    printed = " ".join(done.split())
+    assert "1 of 1 annotated spans fit no tokens" in printed
+    assert "the tokenizer (en)" in printed and "another language, name it with --lang" in printed
     corpora = load_config(path)["corpora"]
     assert corpora["train"]["gold_preproc"] and corpora["dev"]["gold_preproc"]
     assert "--paths.dev dev.spacy" in done and "--paths.train" not in done

@@ -94,8 +94,8 @@ def test_a_column_cannot_be_both_token_and_label(tmp_path, text, options):
     path = tmp_path / "a.txt"
     path.write_text(text)
     done = run(path, tmp_path / "out.spacy", "--format", "columns", *options, code=1)
-    found = " ".join(done.split())
-    assert "H290" in found and "at line 1: found one column" in found
+    printed = " ".join(done.split())
+    assert "H290" in printed and "at line 1: found one column" in printed
     assert not (tmp_path / "out.spacy").exists()
 
 
@@ -188,8 +188,8 @@ def test_label_studio_says_by_its_spans_which_member_is_the_text(tmp_path):
     assert [named(doc.ents) for doc in docs] == [[], [("Ada", "PER")], [("Kim", "PER")]]
     assert docs[2]._.hocrf_meta == {"pid": "x1", "ward": "Kim"}
     (tmp_path / "b.json").write_text(json.dumps([task("Max")]))
-    said = " ".join(run(tmp_path / "b.json", tmp_path / "b.spacy", code=1).split())
-    assert "[H290]" in said and "the texts pid, note, expected the annotated one" in said
+    printed = " ".join(run(tmp_path / "b.json", tmp_path / "b.spacy", code=1).split())
+    assert "[H290]" in printed and "the texts pid, note, expected the annotated one" in printed
 
 
 def test_spans_of_json_min_may_have_the_name_of_any_control(tmp_path):
@@ -327,9 +327,9 @@ def test_anystyle(tmp_path):
 def test_what_is_malformed_is_named_with_its_place(tmp_path, name, text, options, parts):
     (tmp_path / name).write_text(text, encoding="utf8")
     done = run(tmp_path / name, tmp_path / "out.spacy", *options, code=1)
-    said = " ".join(done.split())
+    printed = " ".join(done.split())
     for part in parts:
-        assert part in said, said
+        assert part in printed, printed
     assert [each.name for each in tmp_path.iterdir()] == [name]  # nothing half-written
 
 

@@ -121,6 +121,6 @@ def test_all_losses_go_to_a_file(tmp_path):
     }
 
 
-def test_extension_attributes_of_ids_are_there_once_a_component_is(tmp_path):
+def test_extension_attributes_of_ids_are_there_once_a_component_is():
     spacy.blank("xx").add_pipe("hocrf")
     assert Doc.has_extension("hocrf_id") and Doc.has_extension("hocrf_meta")

@@ -49,9 +49,9 @@ def tokens(words, labels):
 def test_spans_of_all_schemes_in_all_ways_of_writing(labels, expected, way):
     labels = labels.split()
     written = [label if label == "O" else rewritten(label, way) for label in labels]
-    found = spans_of(written, way)
-    assert [(start, end) for start, end, _ in found] == expected
-    for start, _, label in found:
+    spans = spans_of(written, way)
+    assert [(start, end) for start, end, _ in spans] == expected
+    for start, _, label in spans:
         assert label == labels[start][2:]
 
 

@@ -104,16 +104,16 @@ EXPECTED = {
 
 def refused(path, output):
     """What the command says about a file that it does not read."""
-    said = " ".join(commands.run("convert", path, output, code=1).split())
-    assert not output.exists() and "[H" in said, said
-    return said
+    printed = " ".join(commands.run("convert", path, output, code=1).split())
+    assert not output.exists() and "[H" in printed, printed
+    return printed
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_in_another_format_is_refused(tmp_path, name):
     (tmp_path / name).write_text(TEXTS[name], encoding="utf8")
-    said = refused(tmp_path / name, tmp_path / "out.spacy")
-    assert EXPECTED.get(name, "xpected") in said, said
+    printed = refused(tmp_path / name, tmp_path / "out.spacy")
+    assert EXPECTED.get(name, "xpected") in printed, printed
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -127,8 +127,8 @@ def test_no_name_makes_them_columns(tmp_path, name, other):
 def test_what_is_no_text_is_refused(tmp_path, name):
     content, part = BINARY[name]
     (tmp_path / name).write_bytes(content)
-    said = refused(tmp_path / name, tmp_path / "out.spacy")
-    assert part in said, said
+    printed = refused(tmp_path / name, tmp_path / "out.spacy")
+    assert part in printed, printed
 
 
 def test_names_that_suit_another_content_are_refused(tmp_path):

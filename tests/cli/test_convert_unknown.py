@@ -135,9 +135,9 @@ def test_texts_without_spans_are_told_apart_in_the_report(tmp_path):
     rows.append(studio("Adas hat", [ADA]))  # of which a token is unknown
     (tmp_path / "a.json").write_text(json.dumps(rows))
     command = ["convert", tmp_path / "a.json", tmp_path / "out.spacy"]
-    said = " ".join(commands.run(*command).split())
-    assert "2 tasks that nobody has annotated: unknown" in said
-    assert "entry 2; entry 3" in said and "1 texts are said to have no span" in said
+    printed = " ".join(commands.run(*command).split())
+    assert "2 tasks that nobody has annotated: unknown" in printed
+    assert "entry 2; entry 3" in printed and "1 texts are said to have no span" in printed
     assert "1 texts are said to have no span" in commands.run(*command, "--into", "k")
 
 

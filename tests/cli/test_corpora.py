@@ -87,8 +87,8 @@ def test_a_file_of_another_tool_is_refused_with_the_command_that_converts_it(fol
 
 def test_a_pipeline_in_place_of_texts_is_not_to_be_converted(folder):
     done = run_on("inspect --grammar {model}", folder, folder, "")
-    said = " ".join(done.output.split())
-    assert done.exit_code == 1 and "[H577]" in said and "convert" not in said, done.output
+    printed = " ".join(done.output.split())
+    assert done.exit_code == 1 and "[H577]" in printed and "convert" not in printed, done.output
 
 
 DAMAGES = {
@@ -126,7 +126,7 @@ def test_docs_under_another_name_are_to_be_renamed_not_converted(folder, tmp_pat
         doc_files(tmp_path / name)
 
 
-def test_the_command_that_is_named_makes_the_file(folder, tmp_path):
+def test_the_command_that_is_named_makes_the_file(folder):
     with pytest.raises(ValueError, match="H381") as caught:
         doc_files(folder / "many")
     arguments = str(caught.value).partition("hocrf convert ")[2].split(" ")

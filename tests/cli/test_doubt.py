@@ -378,9 +378,9 @@ def test_texts_of_models_with_other_labels_are_on_one_page(unsure, docs):
 
 def test_what_is_probably_wrong_is_worth_little(folder, docs, read, tmp_path):
     path = tmp_path / "new" / "weighted.spacy"
-    said = run(folder, "--folds", "3", "--weights", path)
+    printed = run(folder, "--folds", "3", "--weights", path)
     weights, wrong = text_weights(read)
-    assert "Saved 30 texts, worth" in said and f"with {wrong:.1%} wrong" in said
+    assert "Saved 30 texts, worth" in printed and f"with {wrong:.1%} wrong" in printed
     written = list(DocBin().from_disk(path).get_docs(docs[0].vocab))
     assert [doc._.hocrf_weight for doc in written] == pytest.approx(weights, rel=1e-12)
     assert [doc.text for doc in written] == [doc.text for doc in docs]

@@ -38,8 +38,8 @@ def test_a_pipeline_learns_a_label_and_forgets_none(folder):
     assert "4 texts, new labels: DAY" in printed and "all of before" in printed
     nlp = spacy.load(folder / "out")
     before = spacy.load(folder / "model")
-    found = nlp(words(nlp, "Ada", "Lovelace", "left", "on", "Tuesday"))
-    assert [(ent.text, ent.label_) for ent in found.ents][-1] == ("Tuesday", "DAY")
+    doc = nlp(words(nlp, "Ada", "Lovelace", "left", "on", "Tuesday"))
+    assert [(ent.text, ent.label_) for ent in doc.ents][-1] == ("Tuesday", "DAY")
     same = [
         [(ent.start, ent.end, ent.label_) for ent in pipeline(words(pipeline, *text)).ents]
         for text in ([token.text for token in each.predicted] for each in examples(nlp))

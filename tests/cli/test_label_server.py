@@ -38,9 +38,9 @@ def post(client, what="open", content=b"{}", **headers):
 
 
 def test_the_page_annotates(client):
-    found = post(client).json()
-    view = found["view"]
-    about = {"window": found["window"], "text": 0, "revision": view["revision"]}
+    answer = post(client).json()
+    view = answer["view"]
+    about = {"window": answer["window"], "text": 0, "revision": view["revision"]}
     body = json.dumps(about | {"spans": [[0, 1, 0]]})
     assert post(client, "decide", body).json()["view"]["text"] == 1
     assert post(client, "decide", body).status_code == 409  # the same once more
@@ -175,7 +175,7 @@ def test_an_error_of_ours_tells_nothing_of_it(client, session, monkeypatch):
     assert answer.status_code == 500 and "division" not in answer.text
 
 
-def test_a_port_in_use(tmp_path):
+def test_a_port_in_use():
     with server.listen("127.0.0.1", 0) as taken:
         assert taken.getsockname()[0] == "127.0.0.1"
         assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -72,8 +72,8 @@ def test_what_is_said_meanwhile_holds_in_the_readings(begin):
     decide(session, ask(session, "open")["view"], [(0, 1, 0)])
 
     def read(**said):
-        found = ask(session, "read", text=1, **said)["readings"]
-        return [[tuple(span[:3]) for span in reading["spans"]] for reading in found]
+        readings = ask(session, "read", text=1, **said)["readings"]
+        return [[tuple(span[:3]) for span in reading["spans"]] for reading in readings]
 
     assert read(spans=[(2, 3, 1)]) == [[(2, 3, 1), (5, 6, 1)], [(2, 3, 1)]]
     assert read(outside=[(5, 6)]) == read(unknown=[(4, 6)]) == [[]]
@@ -198,9 +198,9 @@ def test_what_a_file_says_already(begin):
     ]
     session, loop = begin(texts)
     assert [call[4] for call in loop.calls] == [{"given": True}] * 2
-    found = ask(session, "open")
-    assert found["progress"]["annotated"] == 1
-    view = found["view"]
+    answer = ask(session, "open")
+    assert answer["progress"]["annotated"] == 1
+    view = answer["view"]
     assert (view["text"], view["state"]) == (1, "open")  # annotated in part
     assert view["unknown"] == [(0, 4)]
     decide(session, view, [(2, 3, 1)])

@@ -69,12 +69,12 @@ def test_approximate_p_is_near_the_exact_one(monkeypatch, seed, block):
     correct = rng.binomial(gold, np.array([0.5, 0.75])[:, None, None], (2, 12, 3))
     predicted = correct + np.array([[[2]], [[1]]])  # no document is the same for both
     exact = randomization_test(correct, predicted, gold, trials=4096)
-    found = randomization_test(correct, predicted, gold, trials=4095, seed=seed)
-    assert exact.exact.all() and not found.exact.any()
-    assert found.shuffles.tolist() == [4095] * 3
+    test = randomization_test(correct, predicted, gold, trials=4095, seed=seed)
+    assert exact.exact.all() and not test.exact.any()
+    assert test.shuffles.tolist() == [4095] * 3
     error = np.sqrt(exact.p * (1 - exact.p) / 4095)
     # p' counts the data themselves once more
-    assert (np.abs(found.p - exact.p) <= 4 * error + 1 / 4096).all()
+    assert (np.abs(test.p - exact.p) <= 4 * error + 1 / 4096).all()
 
 
 def test_a_statistic_of_few_documents_is_exact_beside_one_of_many():

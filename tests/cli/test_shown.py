@@ -84,15 +84,15 @@ def test_what_is_found_is_what_docs_show(nlp, gold, after):
 
 
 def test_whole_texts_are_right_as_docs_show_them(nlp, gold, after):
-    found = whole_texts(nlp, gold, "hocrf")
+    whole = whole_texts(nlp, gold, "hocrf")
     right = [spans_of(a) == spans_of(b) for a, b in zip(after, gold)]
-    assert found.right.tolist() == right and 0 < sum(right) < len(right)
+    assert whole.right.tolist() == right and 0 < sum(right) < len(right)
     score = nlp.evaluate([Example(nlp.make_doc(doc.text), doc) for doc in gold])
-    assert score["hocrf_texts_acc"] == found.right.mean()
-    assert np.isfinite(found.behind[found.right]).all()
-    assert found.behind[0] == inf  # a verb that is annotated nowhere is shown by every reading
+    assert score["hocrf_texts_acc"] == whole.right.mean()
+    assert np.isfinite(whole.behind[whole.right]).all()
+    assert whole.behind[0] == inf  # a verb that is annotated nowhere is shown by every reading
     turned = whole_texts(nlp, gold[::-1], "hocrf")
-    assert found.behind.tolist() == turned.behind[::-1].tolist()
+    assert whole.behind.tolist() == turned.behind[::-1].tolist()
 
 
 def test_pages_have_the_scores_of_evaluate(nlp, gold, after):
@@ -113,12 +113,12 @@ def test_pages_have_the_scores_of_evaluate(nlp, gold, after):
 
 
 def test_calibration_counts_what_was_set_before_as_certain(nlp, gold, after):
-    found = calibrate(nlp, gold, "hocrf")
-    mine, annotated = found.label == "VERB", found.annotated_label == "VERB"
-    assert (found.probability[mine] == 1.0).all() and (found.annotated[annotated] == 1.0).all()
-    assert found.right[mine].sum() == mine.sum() - 1 == annotated.sum() > 0
+    counted = calibrate(nlp, gold, "hocrf")
+    mine, annotated = counted.label == "VERB", counted.annotated_label == "VERB"
+    assert (counted.probability[mine] == 1.0).all() and (counted.annotated[annotated] == 1.0).all()
+    assert counted.right[mine].sum() == mine.sum() - 1 == annotated.sum() > 0
     counts = count_items(scorer_of(nlp.get_pipe("hocrf").target), [after], gold)
-    assert found.right.sum() >= counts.correct.sum()
+    assert counted.right.sum() >= counts.correct.sum()
 
 
 def test_what_was_set_before_is_doubted_where_it_is_not_annotated(nlp, gold):

@@ -34,9 +34,9 @@ def test_probabilities_are_better_with_a_temperature():
     gold = [example.reference for example in examples(nlp)]
     for doc in gold[::3]:
         doc.set_ents([], default="outside")
-    found = temper(nlp, gold)
-    assert found.brier[1] < found.brier[0] and found.ece[1] < found.ece[0]
-    assert found.temperature > 1
+    tempered = temper(nlp, gold)
+    assert tempered.brier[1] < tempered.brier[0] and tempered.ece[1] < tempered.ece[0]
+    assert tempered.temperature > 1
 
 
 def test_too_few_texts_are_an_error_with_a_code(tmp_path):

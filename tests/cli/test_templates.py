@@ -124,5 +124,5 @@ def test_what_a_conjunction_cannot_be_is_an_item():
 def test_what_is_no_template_is_named(tmp_path, text, options, code):
     path = tmp_path / "template"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    said = " ".join(run(path, *options, code=1).split())
-    assert all(part in said for part in code.split(".*"))
+    printed = " ".join(run(path, *options, code=1).split())
+    assert all(part in printed for part in code.split(".*"))

@@ -299,7 +299,7 @@ def test_online_algorithms_end_when_the_mean_loss_is_small(algorithm, data, caps
         assert losses(bound / len(data[0])) == every[: first + 1]
 
 
-def test_the_loss_of_the_perceptron_is_the_share_of_wrong_items(capsys):
+def test_the_loss_of_the_perceptron_is_the_share_of_wrong_items():
     trainer = Trainer("ap", {"max_iterations": 1})
     trainer.append([["a"], ["b"], ["c"], ["d"], ["e"]], "XYYXY")
     trainer.train("")  # all labels are as good, and the last one goes to every item

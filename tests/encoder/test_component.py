@@ -47,9 +47,9 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("words", [[], ["\n"], ["Ada"], ["Ada", "abc", " ", "hgf", "Rome"]])
 def test_a_token_has_the_mean_of_its_pieces_or_the_first(tmp_path, words, first):
     nlp = pipeline(write(tmp_path), pool="first" if first else "mean")
-    found = nlp(Doc(nlp.vocab, words)).tensor
-    assert found.dtype == np.float32 and found.shape == (len(words), 6)
-    assert_allclose(found, rows_of(words, first=first), rtol=1e-5, atol=1e-6)
+    tensor = nlp(Doc(nlp.vocab, words)).tensor
+    assert tensor.dtype == np.float32 and tensor.shape == (len(words), 6)
+    assert_allclose(tensor, rows_of(words, first=first), rtol=1e-5, atol=1e-6)
 
 
 KINDS = {  # model → does it, read together, give other numbers?
@@ -86,9 +86,9 @@ def test_a_word_of_a_long_text_is_read_where_it_is_furthest_from_a_cut(tmp_path)
     """16 pieces at once, of which two are added."""
     nlp = pipeline(write(tmp_path), window=16)
     words = [("Ada", "Rome", "went", "d")[i % 4] for i in range(60)]
-    found = nlp(Doc(nlp.vocab, words)).tensor
+    tensor = nlp(Doc(nlp.vocab, words)).tensor
     read = {first: rows_of(words[first : first + 14]) for first in (0, 11, 22, 33, 44, 46)}
-    for i, row in enumerate(found):
+    for i, row in enumerate(tensor):
         far = {
             first: min(i - first if first else 60, 13 + first - i if first < 46 else 60)
             for first in read
@@ -115,9 +115,9 @@ def test_windows_cover_every_piece_once():
 @pytest.mark.slow
 def test_a_text_of_100000_tokens_is_read(tmp_path):
     nlp = pipeline(write(tmp_path))
-    found = nlp(Doc(nlp.vocab, WORDS * 10_000)).tensor
-    assert found.shape == (100_000, 6)
-    assert (np.abs(found).sum(axis=1) > 0).tolist() == [word != "\n" for word in WORDS] * 10_000
+    tensor = nlp(Doc(nlp.vocab, WORDS * 10_000)).tensor
+    assert tensor.shape == (100_000, 6)
+    assert (np.abs(tensor).sum(axis=1) > 0).tolist() == [word != "\n" for word in WORDS] * 10_000
 
 
 @pytest.mark.slow
@@ -177,9 +177,9 @@ def test_byte_level_words_begin_as_behind_a_blank(tmp_path):
     write(tmp_path)
     made.save(str(tmp_path / "tokenizer.json"))
     nlp = pipeline(tmp_path)
-    known = nlp(Doc(nlp.vocab, ["Ada"])).tensor
+    tensor = nlp(Doc(nlp.vocab, ["Ada"])).tensor
     weights = np.random.default_rng(1).normal(size=(6, 6)).astype(np.float32)
-    assert_allclose(known[0], 2 * table(6)[5] @ weights, rtol=1e-5)
+    assert_allclose(tensor[0], 2 * table(6)[5] @ weights, rtol=1e-5)
 
 
 # -------------------- encoders that cannot be run

@@ -28,14 +28,14 @@ def test_log_partition_and_expectations_match_enumeration(problem):
     for build in BUILDS:
         with running(build):
             for space in ("auto", "log", "scaled"):
-                found = log_partition(problem.potentials, automaton, space=space)
-                if space == "scaled" and np.isnan(found[0]):
+                log_z = log_partition(problem.potentials, automaton, space=space)
+                if space == "scaled" and np.isnan(log_z[0]):
                     continue  # a live value was lost, and the scaled pass said so
-                assert_near(found, expected.log_partition, f"log Z, {build}, {space}")
+                assert_near(log_z, expected.log_partition, f"log Z, {build}, {space}")
             for space in ("auto", "log"):
-                found = expectations(problem.potentials, automaton, space=space)
-                assert_near(found.log_partition, expected.log_partition, f"{build}, {space}")
-                oracle.assert_counts(found, [expected], f"{build}, {space}")
+                counts = expectations(problem.potentials, automaton, space=space)
+                assert_near(counts.log_partition, expected.log_partition, f"{build}, {space}")
+                oracle.assert_counts(counts, [expected], f"{build}, {space}")
 
 
 @given(oracle.problems(), st.sampled_from([6.0, 20.0]))
@@ -48,10 +48,10 @@ def test_whatever_a_step_loses_is_noticed(problem, factor):
     for build in BUILDS:
         with running(build):
             alone = log_partition(potentials, automaton)
-            found = expectations(potentials, automaton)
+            counts = expectations(potentials, automaton)
         assert_near(alone, expected.log_partition, build, atol=1e-9)
-        assert_near(found.log_partition, expected.log_partition, build, atol=1e-9)
-        oracle.assert_counts(found, [expected], build, rtol=1e-8)
+        assert_near(counts.log_partition, expected.log_partition, build, atol=1e-9)
+        oracle.assert_counts(counts, [expected], build, rtol=1e-8)
 
 
 @given(oracle.problems(), st.sampled_from([6.0, 20.0]))
@@ -91,11 +91,11 @@ def test_a_batch_is_the_sum_of_its_sequences(problems):
     automaton = automaton_of(problems[0])
     for build in BUILDS:
         with running(build):
-            found = expectations(together, automaton)
+            counts = expectations(together, automaton)
             alone = [expectations(problem.potentials, automaton) for problem in problems]
         totals = np.concatenate([one.log_partition for one in alone])
-        assert_near(found.log_partition, totals, build, rtol=1e-12, atol=1e-12)
-        oracle.assert_counts(found, alone, build, rtol=1e-9, atol=1e-9)
+        assert_near(counts.log_partition, totals, build, rtol=1e-12, atol=1e-12)
+        oracle.assert_counts(counts, alone, build, rtol=1e-9, atol=1e-9)
 
 
 @given(oracle.problems())
@@ -120,10 +120,10 @@ def test_segment_marginals_match_enumeration(problem):
     ]
     for build in BUILDS:
         with running(build):
-            found = segment_marginals(potentials, automaton, oracle.segments_of([asked]))
-        assert_near(found.probability, expected, build)
+            marginals = segment_marginals(potentials, automaton, oracle.segments_of([asked]))
+        assert_near(marginals.probability, expected, build)
         with np.errstate(divide="ignore"):
-            assert_near(found.log_partition, [best + np.log(total)], build)
+            assert_near(marginals.log_partition, [best + np.log(total)], build)
 
 
 @given(oracle.problems())
@@ -162,8 +162,8 @@ def test_window_marginals_match_constrained_partitions(problem):
         expected.append(np.exp(inside - total))
     for build in BUILDS:
         with running(build):
-            found = window_marginals(potentials, automaton, windows)
-        assert_near(found, expected, build, rtol=1e-9)
+            marginals = window_marginals(potentials, automaton, windows)
+        assert_near(marginals, expected, build, rtol=1e-9)
 
 
 def steeper(potentials, factor):

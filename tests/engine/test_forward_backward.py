@@ -36,12 +36,12 @@ def test_a_batch_with_rows_and_spans_everywhere_matches_enumeration(seed):
     share a workspace.
     """
     potentials, automaton, expected, bests = _dense_batch(seed)
-    found = expectations(potentials, automaton)
+    counts = expectations(potentials, automaton)
     totals = np.concatenate([one.log_partition for one in expected])
-    assert_allclose(found.log_partition, totals, rtol=1e-10, atol=1e-10)
-    oracle.assert_counts(found, expected, rtol=1e-9, atol=1e-9)
-    found = viterbi(potentials, automaton)
-    rows = zip(bests, oracle.listed(found.segments), found.scores)
+    assert_allclose(counts.log_partition, totals, rtol=1e-10, atol=1e-10)
+    oracle.assert_counts(counts, expected, rtol=1e-9, atol=1e-9)
+    best = viterbi(potentials, automaton)
+    rows = zip(bests, oracle.listed(best.segments), best.scores)
     for (best, choices), segments, score in rows:
         assert_allclose(score, best, rtol=1e-10, atol=1e-10)
         assert segments in (choices or {()})
@@ -53,9 +53,9 @@ def test_some_sequences_of_a_batch_have_the_log_partition_that_each_has_in_it(se
     every = log_partition(potentials, automaton)
     for low in range(len(every)):
         some = np.arange(low, len(every), 2)
-        found = log_partition(potentials, automaton, among=some)
-        assert_allclose(found[some], every[some], rtol=1e-12)
-        assert not np.delete(found, some).any()
+        log_z = log_partition(potentials, automaton, among=some)
+        assert_allclose(log_z[some], every[some], rtol=1e-12)
+        assert not np.delete(log_z, some).any()
 
 
 @cache
@@ -82,10 +82,10 @@ def _dense_batch(seed):
 def test_sequences_in_which_no_segment_has_a_score_match_enumeration(seed):
     """Rows are at all parts."""
     potentials, automaton, expected = _plain_batch(seed)
-    found = expectations(potentials, automaton)
+    counts = expectations(potentials, automaton)
     totals = np.concatenate([one.log_partition for one in expected])
-    assert_allclose(found.log_partition, totals, rtol=1e-12, atol=1e-12)
-    oracle.assert_counts(found, expected, rtol=1e-10, atol=1e-12)
+    assert_allclose(counts.log_partition, totals, rtol=1e-12, atol=1e-12)
+    oracle.assert_counts(counts, expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("space", ["auto", "log"])
@@ -93,10 +93,10 @@ def test_sequences_in_which_no_segment_has_a_score_match_enumeration(seed):
 def test_counts_are_multiplied_by_the_weights_of_sequences(seed, space):
     for potentials, automaton, expected, *_ in (_dense_batch(seed), _plain_batch(seed)):
         weights = np.random.default_rng(seed).choice([0.0, 0.3, 1.0, 2.5], len(expected))
-        found = expectations(potentials, automaton, space=space, weights=weights)
+        counts = expectations(potentials, automaton, space=space, weights=weights)
         alone = expectations(potentials, automaton, space=space)
-        assert_array_equal(found.log_partition, alone.log_partition)
-        oracle.assert_counts(found, expected, rtol=1e-9, atol=1e-9, weights=weights.tolist())
+        assert_array_equal(counts.log_partition, alone.log_partition)
+        oracle.assert_counts(counts, expected, rtol=1e-9, atol=1e-9, weights=weights.tolist())
 
 
 @pytest.mark.parametrize("tokens", [17, 40, 127, 128, 129, 150])
@@ -108,10 +108,10 @@ def test_short_and_long_sequences_without_scores_of_segments_equal_log_space(
     rng = np.random.default_rng(tokens)
     problem = _random_problem(rng, tokens=tokens, scale=scale, constrained=constrained)
     potentials, automaton = _without_segments(problem.potentials), automaton_of(problem)
-    found = expectations(potentials, automaton)
+    counts = expectations(potentials, automaton)
     expected = expectations(potentials, automaton, space="log")
-    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
-    oracle.assert_counts(found, [expected])
+    assert_allclose(counts.log_partition, expected.log_partition, rtol=1e-12)
+    oracle.assert_counts(counts, [expected])
 
 
 @pytest.mark.parametrize("least", [-100.0, -200.0, -450.0])
@@ -130,11 +130,11 @@ def test_a_factor_that_lifts_a_small_mass_of_a_segment_is_right(least, most):
     potentials.allowed[1, 0] = 1
     automaton = compile_automaton(patterns, limits, forbidden=forbidden)
     for copies in (1, 3):  # a single sequence has kernels of its own
-        found = expectations(oracle.batch([potentials] * copies), automaton)
+        counts = expectations(oracle.batch([potentials] * copies), automaton)
         expected = np.full(copies, 1.65 * least + most)
-        assert_allclose(found.log_partition, expected, rtol=1e-12)
-        assert_allclose(found.token, [[1.0, 0.0], [0.0, 1.0]] * copies, rtol=1e-10, atol=1e-10)
-        assert_allclose(found.row, np.ones(copies), rtol=1e-10)
+        assert_allclose(counts.log_partition, expected, rtol=1e-12)
+        assert_allclose(counts.token, [[1.0, 0.0], [0.0, 1.0]] * copies, rtol=1e-10, atol=1e-10)
+        assert_allclose(counts.row, np.ones(copies), rtol=1e-10)
 
 
 @cache
@@ -193,10 +193,10 @@ def test_scaled_equals_log_space_on_long_sequences(seed, scale, constrained):
     rng = np.random.default_rng(seed)
     problem = _random_problem(rng, tokens=200, scale=scale, constrained=constrained)
     automaton = automaton_of(problem)
-    found = expectations(problem.potentials, automaton)
+    counts = expectations(problem.potentials, automaton)
     expected = expectations(problem.potentials, automaton, space="log")
-    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-10)
-    oracle.assert_counts(found, [expected])
+    assert_allclose(counts.log_partition, expected.log_partition, rtol=1e-10)
+    oracle.assert_counts(counts, [expected])
 
 
 def test_a_live_state_lost_beside_a_huge_factor_is_detected():
@@ -250,8 +250,8 @@ def test_an_open_segment_lost_beside_another_labels_is_detected(limit):
     )
     # what the abandoned pass has counted is not counted twice
     asked = oracle.segments_of([[(3, 4, 2), (0, 1, 3)]])
-    found = segment_marginals(potentials, automaton, asked).probability
-    assert_allclose(found, [1.0, 1.0], rtol=1e-12)
+    marginals = segment_marginals(potentials, automaton, asked).probability
+    assert_allclose(marginals, [1.0, 1.0], rtol=1e-12)
     watched = replace(potentials, **oracle.spans_of((3, 4, 2, 0.0)))
     assert_allclose(expectations(watched, automaton).span, [1.0], rtol=1e-12)
 
@@ -369,10 +369,10 @@ def test_row_scores_that_cancel_lose_nothing(short, long):
     potentials.allowed[0, 1] = potentials.allowed[2, 0] = 0
     expected = oracle.expectations(potentials, patterns, (1, 1), frozenset())
     automaton = compile_automaton(patterns, [1, 1])
-    found = expectations(potentials, automaton)
+    counts = expectations(potentials, automaton)
     assert_allclose(log_partition(potentials, automaton), expected.log_partition, rtol=1e-12)
-    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
-    assert_allclose(found.row, expected.row, rtol=1e-10)
+    assert_allclose(counts.log_partition, expected.log_partition, rtol=1e-12)
+    assert_allclose(counts.row, expected.row, rtol=1e-10)
 
 
 def test_a_small_mass_keeps_its_digits_until_a_large_factor_lifts_it():
@@ -386,10 +386,10 @@ def test_a_small_mass_keeps_its_digits_until_a_large_factor_lifts_it():
     potentials.allowed[1, :2] = 3  # may start, and set the scale, but lead nowhere
     expected = oracle.expectations(potentials, patterns, (1, 1, 1), frozenset())
     automaton = compile_automaton(patterns, [1, 1, 1])
-    found = expectations(potentials, automaton)
+    counts = expectations(potentials, automaton)
     assert_allclose(log_partition(potentials, automaton), expected.log_partition, rtol=1e-12)
-    assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
-    assert_allclose(found.row, expected.row, rtol=1e-10)
+    assert_allclose(counts.log_partition, expected.log_partition, rtol=1e-12)
+    assert_allclose(counts.row, expected.row, rtol=1e-10)
 
 
 def test_a_faint_start_that_a_span_lifts_is_detected():
@@ -502,9 +502,9 @@ def test_kept_buffers_notice_another_batch_with_the_same_offsets():
     automaton = compile_automaton([(0,), (1,)], [0, 0])
     buffers = forward_backward.Buffers(automaton)
     for each in (potentials, asked, potentials):
-        found = expectations(each, automaton, buffers=buffers)
-        assert_allclose(found.log_partition, log_partition(each, automaton), rtol=1e-14)
-        assert len(found.span) == len(each.span_score)
+        counts = expectations(each, automaton, buffers=buffers)
+        assert_allclose(counts.log_partition, log_partition(each, automaton), rtol=1e-14)
+        assert len(counts.span) == len(each.span_score)
 
 
 def test_kept_buffers_know_constants_again_only_if_they_cannot_have_changed():
@@ -540,9 +540,9 @@ def test_kept_buffers_that_could_not_grow_are_not_taken_for_large(monkeypatch):
         with monkeypatch.context() as patch, pytest.raises(MemoryError):
             patch.setattr(module, "_buffer", limited)
             expectations(large, automaton, buffers=buffers)
-        found = expectations(large, automaton, buffers=buffers)
-        assert_array_equal(found.log_partition, expected.log_partition)
-        oracle.assert_counts(found, [expected], rtol=0)
+        counts = expectations(large, automaton, buffers=buffers)
+        assert_array_equal(counts.log_partition, expected.log_partition)
+        oracle.assert_counts(counts, [expected], rtol=0)
 
 
 def test_an_empty_batch_has_no_results():

@@ -28,14 +28,14 @@ def instructions(request):
 @pytest.mark.parametrize("count", COUNTS)
 def test_log_partition_and_counts_match_products_of_matrices(count):
     automaton, potentials, weights = _model(count)
-    found = expectations(potentials, automaton)
+    counts = expectations(potentials, automaton)
     by_matrix = [_by_matrix(scores, weights, np.logaddexp.reduce) for scores in _split(potentials)]
     total, label, pairs = zip(*by_matrix)
-    assert_allclose(found.log_partition, total, rtol=1e-12)
+    assert_allclose(counts.log_partition, total, rtol=1e-12)
     assert_allclose(log_partition(potentials, automaton), total, rtol=1e-12)
-    assert_allclose(found.token, np.concatenate(label), rtol=1e-9, atol=1e-12)
+    assert_allclose(counts.token, np.concatenate(label), rtol=1e-9, atol=1e-12)
     expected = [sum(pairs)[z] for z in automaton.patterns[LABELS:]]
-    assert_allclose(found.const[LABELS:], expected, rtol=1e-9, atol=1e-12)
+    assert_allclose(counts.const[LABELS:], expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("count", COUNTS)

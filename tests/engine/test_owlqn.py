@@ -153,9 +153,9 @@ def test_the_pseudo_gradient_is_the_steepest_slope():
     def slope(direction):
         return (value(x + 1e-7 * direction) - value(x)) / 1e-7
 
-    found = pseudo_gradient(x, objective(x)[1], absolute)
-    length = np.linalg.norm(found)
-    assert slope(-found / length) == pytest.approx(-length, rel=1e-4)
+    gradient = pseudo_gradient(x, objective(x)[1], absolute)
+    length = np.linalg.norm(gradient)
+    assert slope(-gradient / length) == pytest.approx(-length, rel=1e-4)
     for other in rng.normal(size=(20, size)):
         assert slope(other / np.linalg.norm(other)) > -length
 

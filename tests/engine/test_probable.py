@@ -73,14 +73,14 @@ def test_all_probable_segments_are_found(problem, least):
         with running(build):
             for space in ("auto", "log", "scaled"):
                 settings = {"space": space, "starts": starts_like(chances)}
-                found = probable_spans(problem.potentials, automaton, rules, least, **settings)
-                if space == "scaled" and np.isnan(found.log_partition[0]):
-                    assert listed(found) == {}
+                probable = probable_spans(problem.potentials, automaton, rules, least, **settings)
+                if space == "scaled" and np.isnan(probable.log_partition[0]):
+                    assert listed(probable) == {}
                     continue
-                assert_all_found(listed(found), expected, least, (build, space))
+                assert_all_found(listed(probable), expected, least, (build, space))
                 assert_starts(settings["starts"], chances, covers)
                 total = log_partition(problem.potentials, automaton, space=space)
-                assert_allclose(found.log_partition, total, rtol=1e-12)
+                assert_allclose(probable.log_partition, total, rtol=1e-12)
 
 
 def runs(labels, rule):
@@ -129,10 +129,10 @@ def test_all_probable_runs_are_found(problem, least, random):
             for space in ("auto", "log"):
                 rules = np.array([rule], dtype=np.int32)
                 settings = {"space": space, "starts": starts_like(chances)}
-                found = probable_spans(problem.potentials, automaton, rules, least, **settings)
+                probable = probable_spans(problem.potentials, automaton, rules, least, **settings)
                 assert_starts(settings["starts"], chances, covers)
-                assert len(listed(found)) == len(found.probability)
-                assert_all_found(listed(found), expected, least, (build, space, rule))
+                assert len(listed(probable)) == len(probable.probability)
+                assert_all_found(listed(probable), expected, least, (build, space, rule))
 
 
 @given(oracle.batches(min_size=2))
@@ -144,11 +144,11 @@ def test_sequences_of_a_batch_have_the_spans_that_each_has_alone(problems):
     for build in BUILDS:
         with running(build):
             starts = starts_like(chances)
-            found = probable_spans(together, automaton, rules, 0.05, starts=starts)
+            probable = probable_spans(together, automaton, rules, 0.05, starts=starts)
             assert_starts(starts, chances, covers)
             for i, problem in enumerate(problems):
                 mine, alone = (
-                    listed(found, i),
+                    listed(probable, i),
                     listed(probable_spans(problem.potentials, automaton, rules, 0.05)),
                 )
                 assert mine.keys() == alone.keys()

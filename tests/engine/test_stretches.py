@@ -264,8 +264,8 @@ def test_best_paths_that_never_meet_are_those_of_the_whole_sequence(build, monke
     potentials = replace(potentials, token=scores, const=np.zeros(2), start=None, end=None, **rows)
     monkeypatch.setattr(stretches, "LONG", 500)
     with running(build):
-        found = viterbi(potentials, automaton)
-    assert found.segments.label.tolist() == [1] * 2_000 and found.scores.tolist() == [2.0]
+        best = viterbi(potentials, automaton)
+    assert best.segments.label.tolist() == [1] * 2_000 and best.scores.tolist() == [2.0]
 
 
 def _all_labels(labels):

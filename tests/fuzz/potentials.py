@@ -176,7 +176,7 @@ def outcomes(seed, k):
 @np.errstate(all="ignore")
 def _outcome(ask, check, potentials, model):
     try:
-        found = ask()
+        answer = ask()
     except Exception as error:
         coded = CODED.match(str(error))
         return coded[1] if coded and isinstance(error, ValueError) else f"wrong: {error!r}"
@@ -184,7 +184,7 @@ def _outcome(ask, check, potentials, model):
     small = all(np.abs(a).max(initial=0.0) < LARGE for a in scores if a.dtype == np.float64)
     if check is None or not small:
         return "accepted"
-    return "right" if check(found, separate(potentials), model) else "wrong: another result"
+    return "right" if check(answer, separate(potentials), model) else "wrong: another result"
 
 
 def separate(potentials):

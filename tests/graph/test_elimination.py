@@ -45,11 +45,11 @@ def test_it_is_used_where_it_is_cheap_unless_told_otherwise():
     for problem, instance in proved():
         if problem["family"] in ("tiny", "grid"):
             for most_entries in certain:
-                found = dual_decompose(
+                decoding = dual_decompose(
                     instance, DualSettings(max_iterations=20), most_entries=most_entries
                 )
-                certain[most_entries] += found.certificate
-                assert not found.certificate or found.primal == problem["optimum"]
+                certain[most_entries] += decoding.certificate
+                assert not decoding.certificate or decoding.primal == problem["optimum"]
     assert certain[0] < certain[2**18] == 30
 
 

@@ -44,8 +44,8 @@ def test_an_instance_scores_what_the_features_count():
         instance, scores = graph.instance(weights), every(graph, weights)
         for y, score in scores.items():
             assert instance.score(np.array(y, dtype=np.int32)) == pytest.approx(score, abs=1e-9)
-        found = dual_decompose(instance)
-        assert found.primal <= max(scores.values()) + 1e-9 <= found.bound + 2e-9
+        decoding = dual_decompose(instance)
+        assert decoding.primal <= max(scores.values()) + 1e-9 <= decoding.bound + 2e-9
 
 
 @pytest.mark.slow

@@ -55,11 +55,11 @@ def solved(instance, seconds=10.0):
 @given(instances())
 def test_optimum_is_that_of_enumeration(instance):
     best = best_by_enumeration(instance)
-    found = solved(instance)
-    assert found.primal == pytest.approx(best, abs=1e-6)
-    assert found.primal == pytest.approx(instance.score(found.assignment), abs=1e-12)
-    assert best - 1e-6 <= found.bound <= best + 1e-6
-    assert found.certificate
+    decoding = solved(instance)
+    assert decoding.primal == pytest.approx(best, abs=1e-6)
+    assert decoding.primal == pytest.approx(instance.score(decoding.assignment), abs=1e-12)
+    assert best - 1e-6 <= decoding.bound <= best + 1e-6
+    assert decoding.certificate
 
 
 @pytest.mark.parametrize("kind", ["hybrid", "two_slave", "naive"])
@@ -68,11 +68,11 @@ def test_what_has_no_certificate_is_solved_although_much_is_left_out(kind, insta
     """What the multipliers rule out is not in the program."""
     best = best_by_enumeration(instance)
     hasty = DualSettings(kind=kind, max_iterations=iterations, local_search=False)
-    found = dual_decompose(instance, hasty, most_entries=0, ilp_seconds=10.0)
-    assert found.primal == pytest.approx(best, abs=1e-6)
-    assert found.primal == pytest.approx(instance.score(found.assignment), abs=1e-9)
-    assert best - 1e-6 <= found.bound <= best + 1e-5
-    assert found.certificate and 1 <= found.iterations <= iterations
+    decoding = dual_decompose(instance, hasty, most_entries=0, ilp_seconds=10.0)
+    assert decoding.primal == pytest.approx(best, abs=1e-6)
+    assert decoding.primal == pytest.approx(instance.score(decoding.assignment), abs=1e-9)
+    assert best - 1e-6 <= decoding.bound <= best + 1e-5
+    assert decoding.certificate and 1 <= decoding.iterations <= iterations
 
 
 @needs_oracle
@@ -80,10 +80,10 @@ def test_what_has_no_certificate_is_solved_although_much_is_left_out(kind, insta
 def test_all_problems_with_proved_optima_are_solved():
     assert len(proved()) == 100
     for problem, instance in proved():
-        found = dual_decompose(instance, ilp_seconds=300.0)
-        assert found.primal == problem["optimum"], problem["id"]
-        assert -1e-6 <= found.bound - problem["optimum"] <= 1e-6, problem["id"]
-        assert found.certificate, problem["id"]
+        decoding = dual_decompose(instance, ilp_seconds=300.0)
+        assert decoding.primal == problem["optimum"], problem["id"]
+        assert -1e-6 <= decoding.bound - problem["optimum"] <= 1e-6, problem["id"]
+        assert decoding.certificate, problem["id"]
 
 
 @pytest.mark.slow
@@ -96,15 +96,15 @@ def test_a_time_limit_leaves_what_is_known_and_a_bound():
         for _ in range(6)
     ]
     instance = make_instance(rng.normal(size=(24, 4)), patterns)
-    found = solved(instance, 0.3)
-    assert not found.certificate
-    assert found.bound > found.primal
-    assert found.primal == pytest.approx(instance.score(found.assignment))
+    decoding = solved(instance, 0.3)
+    assert not decoding.certificate
+    assert decoding.bound > decoding.primal
+    assert decoding.primal == pytest.approx(instance.score(decoding.assignment))
     before = dual_decompose(instance, DualSettings(max_iterations=20))
     hasty = dual_decompose(instance, DualSettings(max_iterations=20), ilp_seconds=1e-9)
     assert not hasty.certificate
     assert hasty.primal == before.primal == pytest.approx(instance.score(hasty.assignment))
-    assert before.bound >= hasty.bound >= found.primal
+    assert before.bound >= hasty.bound >= decoding.primal
 
 
 def test_missing_scipy_is_an_error_that_says_what_to_install(monkeypatch):
@@ -121,6 +121,6 @@ def test_a_pattern_alone_is_worth_its_weight_where_it_occurs(size, weight):
     unary = np.zeros((size, 5))
     unary[:, 2] = 10.0
     instance = make_instance(unary, [(range(size), [2] * size, weight)])
-    found = solved(instance)
-    assert found.assignment.tolist() == [2] * size
-    assert found.primal == found.bound == pytest.approx(10.0 * size + weight)
+    decoding = solved(instance)
+    assert decoding.assignment.tolist() == [2] * size
+    assert decoding.primal == decoding.bound == pytest.approx(10.0 * size + weight)

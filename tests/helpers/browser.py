@@ -167,11 +167,11 @@ class Browser:
         while True:
             while b"\0" in self._rest:
                 message, self._rest = self._rest.split(b"\0", 1)
-                found = json.loads(message)
-                if found.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
-                    self.faults.append(found["params"])
-                if wanted(found):
-                    return found
+                answer = json.loads(message)
+                if answer.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
+                    self.faults.append(answer["params"])
+                if wanted(answer):
+                    return answer
             self._rest += self._read()
 
     def _read(self):

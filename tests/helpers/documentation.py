@@ -65,10 +65,10 @@ def everything():
 def section(name, heading):
     """What stands under a heading of a page, with what is below it."""
     text = page(name)
-    found = re.search(rf"^(#+) {re.escape(heading)}\n", text, flags=re.MULTILINE)
-    assert found, f"{name} has no heading {heading}"
-    rest = text[found.end() :]
-    last = re.search(rf"^#{{1,{len(found[1])}}} ", without_code(rest), flags=re.MULTILINE)
+    match = re.search(rf"^(#+) {re.escape(heading)}\n", text, flags=re.MULTILINE)
+    assert match, f"{name} has no heading {heading}"
+    rest = text[match.end() :]
+    last = re.search(rf"^#{{1,{len(match[1])}}} ", without_code(rest), flags=re.MULTILINE)
     return rest[: last.start()] if last else rest
 
 

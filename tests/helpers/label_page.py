@@ -58,9 +58,9 @@ class PageUser:
 
     def number(self):
         """Of the text, from 1 on."""
-        found = re.match(r"Text (\d+)", self.shown("#head"))
-        assert found, f"no text is open: {self.shown('body')[:500]}"
-        return int(found[1])
+        match = re.match(r"Text (\d+)", self.shown("#head"))
+        assert match, f"no text is open: {self.shown('body')[:500]}"
+        return int(match[1])
 
     def select(self, start, end):
         """Select words: those of a span alone, whatever it is."""

@@ -164,9 +164,9 @@ def assert_same(printed, expected, where):
     pattern = ".*?".join(
         r"([-+]?\d[\d,]*(?:\.\d+)?)".join(re.escape(word) for word in part) for part in parts
     )
-    found = re.search(pattern, printed, flags=re.DOTALL)
-    assert found, f"{where} prints\n{printed}\nand not\n{expected}"
-    values = [float(number.replace(",", "")) for number in found.groups()]
+    match = re.search(pattern, printed, flags=re.DOTALL)
+    assert match, f"{where} prints\n{printed}\nand not\n{expected}"
+    values = [float(number.replace(",", "")) for number in match.groups()]
     assert np.allclose(values, numbers, **NEAR), f"{where} prints {values}, and not {numbers}"
 
 

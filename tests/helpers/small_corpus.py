@@ -22,7 +22,7 @@ SENTENCES = (
     "It rains .",
 )
 
-CONFIG = """
+PIPELINE = """
 [nlp]
 lang = "xx"
 pipeline = ["hocrf"]
@@ -30,8 +30,9 @@ pipeline = ["hocrf"]
 [components]
 
 [components.hocrf]
-factory = "FACTORY"
-
+factory = "hocrf"
+"""
+CONFIG = f"""{PIPELINE}
 [components.hocrf.trainer]
 @misc = "spacy-hocrf.LBFGS.v1"
 sigma = 10.0
@@ -133,9 +134,9 @@ def entity_scores(doc):
 
 def untrained(factory="hocrf", model=None, **settings):
     """A pipeline of one component, "hocrf", made from a config string."""
-    config = Config().from_str(CONFIG.replace("FACTORY", factory))
+    config = Config().from_str(CONFIG)
     component = config["components"]["hocrf"]
-    component.update(settings)
+    component.update(settings, factory=factory)
     if model:
         component["model"] = {"features": FEATURES, **model}
     return load_model_from_config(config, auto_fill=True)

@@ -17,6 +17,7 @@ from joint_decoding import segments_of
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import (
     MODELS,
+    PIPELINE,
     documents,
     entity_scores,
     examples,
@@ -149,16 +150,7 @@ def test_a_problem_scores_and_counts_what_fires(name):
 
 # A clear mention and an unclear one
 
-CONFIG = """
-[nlp]
-lang = "xx"
-pipeline = ["hocrf"]
-
-[components]
-
-[components.hocrf]
-factory = "hocrf"
-
+CONFIG = f"""{PIPELINE}
 [components.hocrf.joint]
 @misc = "spacy-hocrf.Joint.v1"
 group_by = "hocrf_group"

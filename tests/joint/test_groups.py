@@ -11,7 +11,7 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
-from small_corpus import annotation, documents
+from small_corpus import PIPELINE, annotation, documents
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
@@ -305,16 +305,7 @@ def test_groups_fill_a_batch_up_to_its_size():
 
 # -------------------- a config file
 
-CONFIG = """
-[nlp]
-lang = "xx"
-pipeline = ["hocrf"]
-
-[components]
-
-[components.hocrf]
-factory = "hocrf"
-
+CONFIG = f"""{PIPELINE}
 [corpora]
 
 [corpora.train]

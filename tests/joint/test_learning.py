@@ -15,7 +15,7 @@ import pytest
 import spacy
 from consistent_corpus import in_sentences, texts, whole
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, examples, found, learner_of, untrained
+from small_corpus import PIPELINE, documents, examples, found, learner_of, untrained
 from spacy.tokens import Doc
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
@@ -29,16 +29,7 @@ from spacy_hocrf.learning.heldout import cross_fitted
 
 pytestmark = pytest.mark.slow
 
-CONFIG = """
-[nlp]
-lang = "xx"
-pipeline = ["hocrf"]
-
-[components]
-
-[components.hocrf]
-factory = "hocrf"
-
+CONFIG = f"""{PIPELINE}
 [components.hocrf.model]
 @architectures = "spacy-hocrf.HighOrderCRF.v1"
 order = 1

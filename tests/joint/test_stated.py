@@ -41,9 +41,9 @@ def matched(tokens, places):
     """By definition: of the longest matches the first ones, that share nothing."""
     nlp = spacy.blank("xx")
     docs = [Doc(nlp.vocab, words=["x"]), Doc(nlp.vocab, words=tokens)]
-    found = places.find(TokenBatch(docs), np.arange(2))
-    rows = list(zip((found.start - 1).tolist(), (found.end - 1).tolist()))
-    assert found.offsets.tolist() == list(range(0, len(rows) + 1, max(places._places)))
+    sets = places.find(TokenBatch(docs), np.arange(2))
+    rows = list(zip((sets.start - 1).tolist(), (sets.end - 1).tolist()))
+    assert sets.offsets.tolist() == list(range(0, len(rows) + 1, max(places._places)))
     return rows
 
 

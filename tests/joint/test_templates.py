@@ -62,9 +62,9 @@ def test_identical_phrases_are_those_of_the_definition(nlp, seed, skip_stopwords
     expected = joint_oracle.pairs(
         joint_oracle.phrases(docs, groups, lengths, skip_stopwords), max_pairs
     )
-    found = found_sets(template, docs, groups)
-    assert as_sets(found) == as_sets(expected)
-    assert len(set(found)) == len(found)
+    sets = found_sets(template, docs, groups)
+    assert as_sets(sets) == as_sets(expected)
+    assert len(set(sets)) == len(sets)
 
 
 def test_places_of_a_set_do_not_overlap(nlp):

@@ -75,7 +75,7 @@ def test_a_prediction_while_another_model_is_adopted_is_that_of_the_model_before
 
 
 @pytest.mark.slow
-def test_predictions_while_another_thread_trains(monkeypatch):
+def test_predictions_while_another_thread_trains():
     nlp = trained_a_little()
     pipe, errors, done = nlp.get_pipe("hocrf"), [], threading.Event()
     docs = [nlp.make_doc(TEXT) for _ in range(3)]

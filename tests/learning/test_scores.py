@@ -8,7 +8,7 @@ import pytest
 import spacy
 from derivatives import assert_gradient
 from numpy.testing import assert_allclose
-from small_corpus import documents, entity_scores, examples, found, initialize, teach
+from small_corpus import PIPELINE, documents, entity_scores, examples, found, initialize, teach
 from spacy.tokens import Doc
 from spacy.util import load_model_from_config
 from spacy.vectors import Vectors
@@ -19,16 +19,7 @@ from spacy_hocrf.engine.reduction import MIN_PARTS
 from spacy_hocrf.learning import shards
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
-CONFIG = """
-[nlp]
-lang = "xx"
-pipeline = ["hocrf"]
-
-[components]
-
-[components.hocrf]
-factory = "hocrf"
-
+CONFIG = f"""{PIPELINE}
 [components.hocrf.model]
 @architectures = "spacy-hocrf.HighOrderCRF.v1"
 encoding = "ENCODING"

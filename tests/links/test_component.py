@@ -266,13 +266,13 @@ def scored(predicted, gold, **settings):
 
 
 def test_scores_count_links_and_replies_apart():
-    found = scored([[0, 0], [2, 1], [3, 1]], [[0, 0], [1, 1], [2, 1], [4, 1]])
-    assert found["hocrf_links_p"] == pytest.approx(2 / 3)
-    assert found["hocrf_links_r"] == pytest.approx(2 / 4)
-    assert found["hocrf_links_f"] == pytest.approx(4 / 7)
-    assert found["hocrf_links_replies_p"] == pytest.approx(1 / 2)
-    assert found["hocrf_links_replies_r"] == pytest.approx(1 / 2)
-    assert found["hocrf_links_replies_f"] == pytest.approx(1 / 2)
+    scores = scored([[0, 0], [2, 1], [3, 1]], [[0, 0], [1, 1], [2, 1], [4, 1]])
+    assert scores["hocrf_links_p"] == pytest.approx(2 / 3)
+    assert scores["hocrf_links_r"] == pytest.approx(2 / 4)
+    assert scores["hocrf_links_f"] == pytest.approx(4 / 7)
+    assert scores["hocrf_links_replies_p"] == pytest.approx(1 / 2)
+    assert scores["hocrf_links_replies_r"] == pytest.approx(1 / 2)
+    assert scores["hocrf_links_replies_f"] == pytest.approx(1 / 2)
 
 
 def test_scores_of_what_is_not_annotated_are_none():
@@ -286,8 +286,8 @@ def test_links_of_other_items_are_compared_by_their_characters():
     messages = conversation(1)[0]
     predicted, gold = document(messages, [[1, 0]]), document(messages, [[2, 1], [1, 0]])
     predicted.spans["sc"] = list(predicted.spans["sc"])[1:]
-    found = score_links([Example(predicted, gold)], attribute="hocrf_links", items=SpanItems())
-    assert (found["hocrf_links_p"], found["hocrf_links_r"]) == (1.0, 0.5)
+    scores = score_links([Example(predicted, gold)], attribute="hocrf_links", items=SpanItems())
+    assert (scores["hocrf_links_p"], scores["hocrf_links_r"]) == (1.0, 0.5)
 
 
 # Training by config

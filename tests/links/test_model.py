@@ -103,11 +103,11 @@ def test_gradient_matches_central_differences(one_each):
 
 
 def test_several_annotated_links_of_one_choice_share_its_probability():
-    found = thread(n=3)
-    links = {(found.ends[i], found.ends[j]) for i, j in [(2, 0), (2, 1), (1, 1)]}
+    items = thread(n=3)
+    links = {(items.ends[i], items.ends[j]) for i, j in [(2, 0), (2, 1), (1, 1)]}
     for one_each, share in ((False, 1.0), (True, 0.5)):
-        pairs = LinkPairs(one_each=one_each).find(found)
-        shares, lost = gold_shares(found, pairs, links)
+        pairs = LinkPairs(one_each=one_each).find(items)
+        shares, lost = gold_shares(items, pairs, links)
         assert shares.tolist() == [0.0, share, share] and lost == 1
 
 

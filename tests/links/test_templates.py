@@ -50,9 +50,9 @@ def value_of(name, at, author, word):
 
 
 def test_numbers_are_equal_where_all_values_are():
-    found = Thread([document(conversation(SEED)[0])], SpanItems())
-    pairs = LinkPairs(itself=True).find(found)
-    keys = observe(features(), found, pairs)
+    items = Thread([document(conversation(SEED)[0])], SpanItems())
+    pairs = LinkPairs(itself=True).find(items)
+    keys = observe(features(), items, pairs)
     ends = list(zip(pairs.source.tolist(), pairs.target.tolist()))
     assert keys.shape == (len(ends), len(TEMPLATES))
     for template, numbers in zip(TEMPLATES, keys.T.tolist()):
@@ -142,8 +142,8 @@ def test_ends_have_the_labels_that_they_may_have():
 def test_pairs_are_those_of_all_that_fit():
     doc = document(conversation(0, n=6)[0])
     doc.spans["sc"] = [Span(doc, s.start, s.end, "AB"[s.start % 2]) for s in doc.spans["sc"]]
-    found = Thread([doc], SpanItems())
-    labels = [item.label for item in found.items]
+    items = Thread([doc], SpanItems())
+    labels = [item.label for item in items.items]
     every = list(product(range(len(labels)), repeat=2))
     settings = ("forward", "backward", "both"), (1, 3, None), (True, False), (None, ["A"])
     for direction, window, itself, targets in product(*settings):
@@ -155,17 +155,17 @@ def test_pairs_are_those_of_all_that_fit():
             if direction == "both" or a == b or (a < b) == (direction == "forward")
             if targets is None or labels[b] in targets
         ]
-        assert list(zip(*map(np.ndarray.tolist, pairs.find(found)[:2]))) == expected
+        assert list(zip(*map(np.ndarray.tolist, pairs.find(items)[:2]))) == expected
 
 
 def test_pairs_of_a_window_take_memory_that_is_linear_in_the_items():
-    found = thread(n=2000)
-    assert len(found.items) == 2000
+    items = thread(n=2000)
+    assert len(items.items) == 2000
     tracemalloc.start()
-    LinkPairs(window=1).find(found)
+    LinkPairs(window=1).find(items)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < len(found.items) ** 2 / 4
+    assert peak < len(items.items) ** 2 / 4
 
 
 @pytest.mark.parametrize(

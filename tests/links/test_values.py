@@ -58,9 +58,9 @@ ITEMS = {
 def test_values_of_pairs_are_those_of_the_items(name):
     value, expected = PAIRS[name]
     for seed in range(5):
-        found = value.of_pairs(thread(seed, n=N), A, B)
+        values = value.of_pairs(thread(seed, n=N), A, B)
         said = facts(seed)
-        assert found.tolist() == [expected(said, a, b) for a, b in zip(A.tolist(), B.tolist())]
+        assert values.tolist() == [expected(said, a, b) for a, b in zip(A.tolist(), B.tolist())]
 
 
 @pytest.mark.parametrize("name", ITEMS)
@@ -68,8 +68,8 @@ def test_values_of_items_are_those_of_the_items(name):
     value, expected = ITEMS[name]
     for seed in range(5):
         said = facts(seed)
-        found = value.of_items(thread(seed, n=N)).tolist()
-        assert found == [expected(said, a) for a in range(N)]
+        values = value.of_items(thread(seed, n=N)).tolist()
+        assert values == [expected(said, a) for a in range(N)]
 
 
 @pytest.mark.parametrize("attr", ["LABEL", "LOWER", "LOWER[-1]", "LENGTH", "_.author", "_.minute"])
@@ -92,27 +92,27 @@ def test_what_is_missing_is_equal_to_nothing():
     doc = document(conversation(0, n=3)[0])
     for span in doc.spans["sc"]:
         span._.author = span._.named = None
-    found = Thread([doc], SpanItems())
+    items = Thread([doc], SpanItems())
     a, b = np.array([1, 2]), np.array([0, 0])
-    assert not Same("_.author").of_pairs(found, a, b).any()
-    assert not Names("_.named", "_.author").of_pairs(found, a, b).any()
-    assert Latest("_.author").of_pairs(found, a, b).all()
-    assert not Addressed("_.named", "_.author").of_items(found).any()
-    assert not Shared("_.named").of_pairs(found, a, b).any()
+    assert not Same("_.author").of_pairs(items, a, b).any()
+    assert not Names("_.named", "_.author").of_pairs(items, a, b).any()
+    assert Latest("_.author").of_pairs(items, a, b).all()
+    assert not Addressed("_.named", "_.author").of_items(items).any()
+    assert not Shared("_.named").of_pairs(items, a, b).any()
 
 
 @pytest.mark.parametrize("finder", [SpanItems(), EntItems(), SentenceItems(), DocItems()])
 def test_values_of_nothing(finder):
     """No token, no item, or one without tokens."""
-    found = Thread([Doc(NLP.vocab)], finder)
-    assert len(found) == (1 if isinstance(finder, DocItems) else 0)
+    items = Thread([Doc(NLP.vocab)], finder)
+    assert len(items) == (1 if isinstance(finder, DocItems) else 0)
     none = np.zeros(0, dtype=np.int64)
     for value, _ in PAIRS.values():
-        assert len(value.of_pairs(found, none, none)) == 0
+        assert len(value.of_pairs(items, none, none)) == 0
     for value, _ in ITEMS.values():
-        assert len(value.of_items(found)) == len(found)
+        assert len(value.of_items(items)) == len(items)
     for attr in ("LOWER", "LOWER[0]", "LABEL"):
-        assert not Attribute(attr).of_items(found).any()
+        assert not Attribute(attr).of_items(items).any()
 
 
 def test_items_are_spans_entities_sentences_and_docs():
@@ -136,9 +136,9 @@ def test_attributes_of_a_doc_are_those_of_its_items_where_spans_have_none():
         Doc.set_extension("channel", default=None)
     one, other = (document(conversation(seed, n=2)[0]) for seed in (0, 1))
     one._.channel, other._.channel = "x", "y"
-    found = Thread([one, other], SpanItems())
-    assert found.values("channel") == ["x", "x", "y", "y"] and len(found) == 4
-    assert found.ends[0][0] == 0 and found.ends[2][0] == 1
+    items = Thread([one, other], SpanItems())
+    assert items.values("channel") == ["x", "x", "y", "y"] and len(items) == 4
+    assert items.ends[0][0] == 0 and items.ends[2][0] == 1
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_bad_settings_are_named(make, code, told):
 
 
 def test_attributes_of_another_kind_are_named():
-    found = thread(0)
+    items = thread(0)
     with pytest.raises(ValueError, match=r"\[H305\] '_.author' of an item is '\w+'"):
-        Number("_.author", [1]).of_items(found)
+        Number("_.author", [1]).of_items(items)
     with pytest.raises(ValueError, match=r"\[H305\] '_.minute' of an item is \d+, .* list"):
-        Shared("_.minute").of_pairs(found, np.array([0]), np.array([1]))
+        Shared("_.minute").of_pairs(items, np.array([0]), np.array([1]))

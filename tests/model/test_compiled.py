@@ -250,8 +250,8 @@ def test_gold_counts_are_multiplied_by_the_weights_of_sequences(corpus):
         single = compiled_batch.only(i)
         alone = single.gold_counts(Histories(PATTERNS).gold([segments], single.offsets))
         single.add_counts_into(alone, weight, counts)
-    found = gradient_of(compiled_batch, compiled_batch.gold_counts(gold, weights))
-    assert_allclose(found, compiled_batch.compiled.collect(counts), rtol=1e-12, atol=1e-12)
+    gradient = gradient_of(compiled_batch, compiled_batch.gold_counts(gold, weights))
+    assert_allclose(gradient, compiled_batch.compiled.collect(counts), rtol=1e-12, atol=1e-12)
 
 
 @given(corpora(), st.sampled_from([1.0, -2.5]))

@@ -31,8 +31,8 @@ def test_the_gradient_of_the_encoder_matches_central_differences(encoding):
     gradient, table = tok2vec.get_grad("E"), tok2vec.get_param("E")
     assert gradient.dtype == np.float64 and np.count_nonzero(gradient) >= 9
     for index in np.ndindex(*table.shape):
-        found = central(lambda: log_z(model, docs), (table, index))
-        assert_allclose(gradient[index], found, rtol=1e-5, atol=1e-8)
+        differences = central(lambda: log_z(model, docs), (table, index))
+        assert_allclose(gradient[index], differences, rtol=1e-5, atol=1e-8)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -46,11 +46,11 @@ def test_the_gradient_of_the_heads_matches_central_differences(encoding):
     heads = len(PARTS) if encoding == "segments" else 1
     assert structure.n_dense == heads * (WIDTH + 1) * 2
     for f in range(len(weights)):
-        found = central(
+        differences = central(
             lambda: log_partition(batch.potentials(weights), automaton_of(model)).sum(),
             (weights, f),
         )
-        assert_allclose(gradient[f], found, rtol=1e-5, atol=1e-6)  # it is float32
+        assert_allclose(gradient[f], differences, rtol=1e-5, atol=1e-6)  # it is float32
 
 
 def test_the_gradient_through_a_convolution_matches_differences_along_a_line():

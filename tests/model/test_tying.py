@@ -59,12 +59,12 @@ def test_observations_are_inseparable_that_have_the_same_tokens_and_features(see
     rng = np.random.default_rng(seed)
     index = index_of(rng, LABELS, observations=90)
     corpus = corpus_of(rng, index, valued=valued)
-    found = inseparable(index, corpus)
+    groups = inseparable(index, corpus)
     expected, first = [], {}
     for i, key in enumerate(zip(made_at(corpus, len(index.table)), features_of(index))):
         expected.append(first.setdefault(key, i) if key[0] else i)
-    assert found.tolist() == expected
-    assert found.dtype == np.int32 and 3 < len(set(expected)) < len(expected)
+    assert groups.tolist() == expected
+    assert groups.dtype == np.int32 and 3 < len(set(expected)) < len(expected)
 
 
 def test_a_signature_tells_one_token_from_another_and_one_value_from_another():

@@ -617,7 +617,7 @@ def test_weights_keep_their_meaning_when_a_label_is_added(name):
     assert "FOOD" in str(found(nlp(data[-1].text)))
 
 
-def test_labels_can_be_given_to_initialize(tmp_path):
+def test_labels_can_be_given_to_initialize():
     nlp = untrained()
     nlp.get_pipe("hocrf").initialize(
         lambda: examples(nlp), nlp=nlp, labels=["PLACE", "FOOD", "PERSON"]

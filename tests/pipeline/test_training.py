@@ -178,7 +178,7 @@ def test_the_work_for_an_update_does_not_grow_with_the_corpus():
     assert calls(30) == calls(1)
 
 
-def test_repeated_documents_count(caplog):
+def test_repeated_documents_count():
     weighted, single = untrained(), untrained()
     initialize(single)
     weighted.initialize(lambda: examples(weighted, [*documents(), *documents()]))

@@ -69,8 +69,8 @@ def test_phrases_beside_a_tweet_become_entities(convert, end):
     ],
 )
 def test_a_phrase_takes_its_first_free_place(load, text, phrases, expected):
-    found = load("common.tweets").find(text.split(), [("X", phrase) for phrase in phrases])
-    assert found == [(start, end, "X") for start, end in expected]
+    spans = load("common.tweets").find(text.split(), [("X", phrase) for phrase in phrases])
+    assert spans == [(start, end, "X") for start, end in expected]
 
 
 def test_sections_are_read_and_lines_without_a_token_left_out(convert, tmp_path):

@@ -42,14 +42,14 @@ def test_no_rule_is_broken_more_probably_than_is_said(kind, seeds):
         scheme, potentials = problem.scheme, problem.structure.potentials
         automaton, rules = problem.rules.model_automaton, rules_for(scheme)
         starts = starts_for(rules, len(potentials.token))
-        found = probable_spans(potentials, automaton, scheme.rules, 1.0, starts=starts)
-        if found.log_partition == -np.inf:
+        probable = probable_spans(potentials, automaton, scheme.rules, 1.0, starts=starts)
+        if probable.log_partition == -np.inf:
             continue
-        survey, runs = RuleSurvey(starts, found.log_partition), scheme.encoding == "io"
+        survey, runs = RuleSurvey(starts, probable.log_partition), scheme.encoding == "io"
         texts = Texts(potentials, automaton, survey, runs)
         violations = violation_bounds(grouped(rules), texts)[0]
         scores = [oracle.score(potentials, problem.patterns, each) for each in problem.every]
-        p = np.exp(np.array(scores) - found.log_partition[0])
+        p = np.exp(np.array(scores) - probable.log_partition[0])
         for i, rule in enumerate(rules):
             broken = [not rule.keeps([y for *_, y in each]) for each in problem.every]
             weight = -np.expm1(-rule.price)
@@ -81,8 +81,8 @@ def test_spans_that_overlap_are_not_two():
     potentials = replace(potentials, **{k: np.array(v, dtype=types[k]) for k, v in span.items()})
     rules = CompiledRules(Constraints(at_most={"A": 1}), scheme, automaton, frozenset()).rules
     starts = starts_for(rules, 2)
-    found = probable_spans(potentials, automaton, scheme.rules, 1.0, starts=starts)
-    survey = RuleSurvey(starts, found.log_partition)
+    probable = probable_spans(potentials, automaton, scheme.rules, 1.0, starts=starts)
+    survey = RuleSurvey(starts, probable.log_partition)
     texts = Texts(potentials, automaton, survey, runs=False)
     assert starts.chance.sum() > 0.6
     assert violation_bounds(grouped(rules), texts)[0] < 1e-6

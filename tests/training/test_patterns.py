@@ -29,8 +29,8 @@ def test_patterns_up_to_an_order_and_from_a_count(order, min_count, longer):
 
 def test_patterns_that_are_there_anyway_have_their_place_among_the_others():
     more = [(1, 1), (0, 1), (0, 0)]
-    found = select_patterns(HISTORIES, 2, 2, min_counts=[2], more=iter(more))
-    assert found == ((0,), (1,), (0, 0), (0, 1), (1, 1))
+    patterns = select_patterns(HISTORIES, 2, 2, min_counts=[2], more=iter(more))
+    assert patterns == ((0,), (1,), (0, 0), (0, 1), (1, 1))
 
 
 def test_a_generator_of_histories_will_do():
@@ -53,9 +53,9 @@ def windows_of(histories, longest=6):
 @given(HISTORIES_OF_THREE, st.integers(0, 4) | st.none(), st.integers(1, 3))
 def test_every_window_of_labels_is_counted(histories, order, min_count):
     windows = windows_of(histories, 6 if order is None else order + 1)
-    found = select_patterns(histories, 3, order, min_counts=[min_count])
-    assert found[:3] == ((0,), (1,), (2,))
-    assert list(found[3:]) == sorted(
+    patterns = select_patterns(histories, 3, order, min_counts=[min_count])
+    assert patterns[:3] == ((0,), (1,), (2,))
+    assert list(patterns[3:]) == sorted(
         (z for z in windows if windows[z] >= min_count), key=lambda z: (len(z), z)
     )
 
@@ -67,8 +67,8 @@ def test_counts_of_each_order_keep_what_patterns_begin_and_end_with(histories, c
         least = counts[min(len(z) - 2, len(counts) - 1)]
         if windows[z] >= least and z[1:] in kept and z[:-1] in kept:
             kept.add(z)
-    found = select_patterns(histories, 3, None, min_counts=counts)
-    assert len(found) == len(kept) and {*found} == kept
+    patterns = select_patterns(histories, 3, None, min_counts=counts)
+    assert len(patterns) == len(kept) and {*patterns} == kept
 
 
 def test_no_longer_patterns_are_looked_for_when_there_are_too_many():
@@ -88,6 +88,6 @@ def test_an_order_beyond_every_text_costs_nothing():
 
 
 def test_patterns_of_a_long_text_are_as_long():
-    found = select_patterns([[0] * 1000, [0, 1]], 2, None)
-    assert found[:4] == ((0,), (1,), (0, 0), (0, 1))
-    assert found[4:] == tuple((0,) * n for n in range(3, 1001))
+    patterns = select_patterns([[0] * 1000, [0, 1]], 2, None)
+    assert patterns[:4] == ((0,), (1,), (0, 0), (0, 1))
+    assert patterns[4:] == tuple((0,) * n for n in range(3, 1001))
