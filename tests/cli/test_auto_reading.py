@@ -175,8 +175,8 @@ def test_what_looks_best_is_what_the_other_folds_say(tmp_path, monkeypatch):
         assert all(parts[len(asked) - 1].readings[0] is not readings for readings in others)
         return learnt_weights(others)
 
-    known, learnt_weights = [part.readings for part in parts], module.weights_of
-    monkeypatch.setattr(module, "weights_of", weights_of)
+    known, learnt_weights = [part.readings for part in parts], module.ranking_weights
+    monkeypatch.setattr(module, "ranking_weights", weights_of)
     both = joined_held_out(parts)
     assert asked == [2, 2, 2] and (np.diff(both.best.text) >= 0).all()
     probable = np.concatenate([part.best.text for part in parts])
