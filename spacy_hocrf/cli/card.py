@@ -33,7 +33,7 @@ from spacy_hocrf.cli.show import CURVE_FILE, read_curve
 from spacy_hocrf.cli.tables import percent
 from spacy_hocrf.model.architectures import weights_of
 
-__all__ = ["card", "card_cli", "card_of_scores", "forget"]
+__all__ = ["card", "card_cli", "card_of_scores", "drop_scores"]
 
 META = "meta.json"
 TITLE = "How good it is"
@@ -159,7 +159,7 @@ def card_of_scores(
     return str(text.text)
 
 
-def forget(nlp: Language, acceptance: Acceptance | None) -> None:
+def drop_scores(nlp: Language, acceptance: Acceptance | None) -> None:
     """Remove from a pipeline's meta what was measured before its model changed: a card, and the scores of
     `spacy train`; and say what is lost.
 

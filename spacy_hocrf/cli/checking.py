@@ -95,9 +95,8 @@ class CorpusFacts:
     labels: dict[str, LabelFacts] = field(default_factory=dict)
     # by label, texts in which only constraints name it
     hints: Counter[str] = field(default_factory=Counter)
-    lost: list[Misaligned] = field(
-        default_factory=list
-    )  # spans that fit no tokens of the tokenizer
+    # spans that fit no tokens of the tokenizer
+    lost: list[Misaligned] = field(default_factory=list)
 
     @property
     def annotated(self) -> int:

@@ -12,7 +12,7 @@ from spacy.util import load_model
 from typer import Argument, Option
 from wasabi import msg
 
-from spacy_hocrf.cli.card import forget
+from spacy_hocrf.cli.card import drop_scores
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, count_items
@@ -77,7 +77,7 @@ def extend_cli(
     alone = None if complete is None else not complete
     with written(output, force=force) as folder:
         new = extend(nlp, docs, name, alone=alone, sigma=sigma)
-        forget(nlp, acceptance)
+        drop_scores(nlp, acceptance)
         nlp.to_disk(folder)
     msg.info(f"{len(docs)} texts, new labels: {', '.join(new) or 'none'}")
     if not (new or pipe.gold.positives_only) and complete is None:

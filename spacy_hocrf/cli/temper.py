@@ -16,7 +16,7 @@ from typer import Argument
 from wasabi import msg
 
 from spacy_hocrf.cli.calibrate import calibrate
-from spacy_hocrf.cli.card import forget
+from spacy_hocrf.cli.card import drop_scores
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.options import Code, Component, Model
 from spacy_hocrf.cli.pipelines import component_of, group_numbers, ready_docs, scorer_of
@@ -58,7 +58,7 @@ def temper_cli(
     _, pipe = component_of(nlp, component)
     docs, acceptance = read_gold(gold, scorer_of(pipe.target)), pipe.acceptance
     result = temper(nlp, docs, component)
-    forget(nlp, acceptance)
+    drop_scores(nlp, acceptance)
     output.parent.mkdir(parents=True, exist_ok=True)
     nlp.to_disk(output)
     _print(result)
