@@ -23,7 +23,6 @@ from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_model
-from srsly import write_json
 from typer import Argument, Option
 from wasabi import msg
 
@@ -35,6 +34,7 @@ from spacy_hocrf.cli.auto.estimates import Interval, proportion
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_json
 from spacy_hocrf.cli.options import Code, Component, Model, Results, check_name
 from spacy_hocrf.cli.pipelines import (
     component_of,
@@ -209,7 +209,6 @@ def calibrate_cli(
             into.parent.mkdir(parents=True, exist_ok=True)
             nlp.to_disk(into)
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
         write_json(output, result)
     _print(result, threshold)
     if promise is not None:

@@ -14,7 +14,7 @@ from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_model
-from srsly import json_dumps, read_json
+from srsly import read_json
 from typer import Argument, Option
 from wasabi import msg
 from wasabi.markdown import MarkdownRenderer
@@ -22,11 +22,11 @@ from wasabi.markdown import MarkdownRenderer
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.targets import TagsTarget
 from spacy_hocrf.cli.accept import whole_texts
-from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.auto.estimates import Score, SpanCounts, proportion, scores
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import count_items, is_complete
+from spacy_hocrf.cli.files import write_json, write_whole
 from spacy_hocrf.cli.options import Code, Component
 from spacy_hocrf.cli.pipelines import component_of, predictions, scorer_of, with_other_tokens
 from spacy_hocrf.cli.show import CURVE_FILE, read_curve
@@ -68,11 +68,9 @@ def card_cli(
     name, pipe = component_of(nlp, component)
     docs = read_gold(gold, scorer_of(pipe.target))
     text = card(nlp, docs, name, read_curve(model.parent / CURVE_FILE))
-    meta = json_dumps({**read_json(model / META), "notes": text}, indent=2)
-    write_whole(model / META, meta.encode())
+    write_json(model / META, {**read_json(model / META), "notes": text})
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf8")
+        write_whole(output, text)
     print(text)
     msg.good(f"Saved in {model / META}: spacy package puts it into the README of the package")
 

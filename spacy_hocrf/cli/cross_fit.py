@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from spacy.cli._util import import_code
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from thinc.api import Config
 from tqdm import tqdm
 from typer import Argument, Context, Option
@@ -21,6 +21,7 @@ from spacy_hocrf.annotation.groups import check_group_by
 from spacy_hocrf.annotation.readers import group_keys, read_group, write_group
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_docs
 from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed, check_name, overridden
 from spacy_hocrf.cli.pipelines import folds_of, predictions, trained
 from spacy_hocrf.cli.tables import as_table
@@ -63,8 +64,7 @@ def cross_fit_cli(
     import_code(code)
     config = overridden(config_path, ctx)
     result = cross_fit(config, texts, key=key, source=source, folds=folds, seed=seed)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    DocBin(docs=result.docs, store_user_data=True).to_disk(output)
+    write_docs(output, result.docs)
     scores = "with scores" if result.scored else "without scores"
     msg.text(f"{result.counts.total()} spans {scores} in {len(result.docs)} texts")
     rows = [(label, str(count)) for label, count in result.counts.most_common()]

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.cli._util import import_code
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.util import load_model_from_config
 from thinc.api import Config
 from tqdm import tqdm
@@ -39,6 +39,7 @@ from spacy_hocrf.answers.reading import Reading, ScoredSpan
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, doubts_of, shortened, text_weights
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_docs, write_whole
 from spacy_hocrf.cli.options import (
     Code,
     Component,
@@ -89,9 +90,8 @@ class DoubtPage:
     def save(self, path: Path, about: str) -> None:
         """Write the page. about (str): line below its title."""
         title = f"{len(self._texts):,} texts whose annotation may be wrong"
-        path.parent.mkdir(parents=True, exist_ok=True)
         page = make_page(self._texts, self._labels, title, about, lang=self._lang)
-        path.write_text(page, encoding="utf8")
+        write_whole(path, page)
 
 
 class NextText(NamedTuple):
@@ -190,7 +190,7 @@ def doubt_cli(
         msg.good("Saved the page", page)
     if output is not None:
         if output.suffix == ".spacy":
-            _write_docs(output, [docs[task.meta["number"]] for task in tasks])
+            write_docs(output, [docs[task.meta["number"]] for task in tasks])
         else:
             write_tasks(output, tasks, tool)
         msg.good(f"Saved {len(tasks)} texts", output)
@@ -281,14 +281,9 @@ def _write_weights(path: Path, docs: Sequence[Doc], read: Sequence[ReadText]) ->
     weights, wrong = text_weights(read)
     for text, weight in zip(read, weights, strict=True):
         set_weight(docs[text.number], weight)
-    _write_docs(path, docs)
+    write_docs(path, docs)
     mean = float(np.mean(weights))
     msg.good(f"Saved {len(docs)} texts, worth {mean:.2f} on average, with {wrong:.1%} wrong", path)
-
-
-def _write_docs(path: Path, docs: Sequence[Doc]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    DocBin(docs=docs, store_user_data=True).to_disk(path)
 
 
 def _doubted_tasks(read: Sequence[ReadText], least: float, most: int) -> list[AnnotationTask]:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.util import load_model
-from srsly import write_json
 from typer import Argument, Option
 
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_json
 from spacy_hocrf.cli.grammar import grammar_lines, read_grammar
 from spacy_hocrf.cli.options import Code, Component, Results, SpansKey, check_name
 from spacy_hocrf.cli.pipelines import component_of
@@ -127,7 +127,6 @@ def inspect_cli(
         result = inspect(load_model(model), component, label or (), top)
         lines = lines_of(result)
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
         write_json(output, asdict(result))
     for line in lines:
         print(line)

@@ -18,6 +18,7 @@ from thinc.api import Config
 from typer import Argument, Context, Option
 
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_whole
 from spacy_hocrf.cli.folders import WorkingFolder
 
 __all__ = [
@@ -154,8 +155,7 @@ def check_name(option: str, path: Path | None, kind: str) -> None:
 
 def write_config(config: Config, path: Path, header: str = "") -> None:
     """Write a config file. header (str): comment at its top."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(header + config.to_str().replace("$$", r"\u0024"), encoding="utf8")
+    write_whole(path, header + config.to_str().replace("$$", r"\u0024"))
 
 
 def names_in(option: str) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import spacy
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.initialize import init_nlp, load_vectors_into_model
 from spacy.training.loop import train
@@ -25,6 +25,7 @@ from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_docs
 from spacy_hocrf.cli.folders import WorkingFolder
 from spacy_hocrf.learning.heldout import divided
 from spacy_hocrf.pipeline.component import SegmentationPipe
@@ -207,7 +208,7 @@ def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Langua
     """
     with WorkingFolder("hocrf-") as folder:
         path = folder / "train.spacy"
-        DocBin(docs=docs, store_user_data=True).to_disk(path)
+        write_docs(path, docs)
         config = config.copy()
         _reader_of(config, "train")["path"] = str(path)
         if not best:

@@ -27,6 +27,7 @@ from spacy_hocrf.cli.calibrate import calibration_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_whole
 from spacy_hocrf.cli.options import Code, Component, Model, check_name
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.shown import ShownText
@@ -87,8 +88,7 @@ def show_cli(
     about, curve = f"{model} · {texts.name}", read_curve(Path(model).parent / CURVE_FILE)
     nlp = load_model(model)
     page = show(nlp, docs, component, most=most, title=title, about=about, curve=curve)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page, encoding="utf8")
+    write_whole(output, page)
     msg.good(f"Saved the page: {output} ({len(page.encode()) / 1e6:.1f} MB)")
 
 

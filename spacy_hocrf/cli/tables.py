@@ -3,12 +3,14 @@
 import csv
 import re
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from srsly import write_json
 from wasabi import msg
 from wasabi.tables import table
+
+from spacy_hocrf.cli.files import write_json, write_whole
 
 __all__ = ["as_table", "percent", "write_results"]
 
@@ -45,13 +47,13 @@ def write_results(
     results (Any): the unrounded numbers, for JSON.
     header (Sequence[str]), rows (Sequence[Sequence[str]]): the table.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     kind = path.suffix.lower()
     if kind == ".tex":
-        path.write_text(_latex(header, rows), encoding="utf8")
+        write_whole(path, _latex(header, rows))
     elif kind == ".csv":
-        with path.open("w", encoding="utf8", newline="") as file:
-            csv.writer(file).writerows([header, *rows])
+        text = StringIO(newline="")
+        csv.writer(text).writerows([header, *rows])
+        write_whole(path, text.getvalue())
     else:
         write_json(path, results)
     msg.good("Saved results", path)

@@ -12,10 +12,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from srsly import write_json, write_jsonl
+from srsly import json_dumps
 
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_json, write_whole
 
 __all__ = ["FORMATS", "AnnotationTask", "check_format", "ending_of", "write_tasks"]
 
@@ -39,12 +40,11 @@ def write_tasks(path: Path, tasks: Sequence[AnnotationTask], tool: str) -> None:
     RAISES (ValueError): H074 for another tool.
     """
     check_format(tool)
-    path.parent.mkdir(parents=True, exist_ok=True)
     rows = [FORMATS[tool](task, _places(task.words)) for task in tasks]
     if ending_of(tool) == ".json":
         write_json(path, rows)
     else:
-        write_jsonl(path, rows)
+        write_whole(path, "".join(f"{json_dumps(row)}\n" for row in rows))
 
 
 def check_format(tool: str) -> None:

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import os
 import random
 import re
 import subprocess
@@ -22,7 +21,8 @@ from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.cli.annotate import command
 from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.command import locked
-from spacy_hocrf.cli.annotate.parts import Parts, write_whole
+from spacy_hocrf.cli.annotate.parts import Parts
+from spacy_hocrf.cli.files import write_whole
 
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
@@ -554,13 +554,6 @@ def test_what_processes_leave_that_are_gone_is_not_taken_for_parts(
     files = [output] if output.is_file() else sorted(output.glob("part*"))
     assert [row["text"] for file in files for row in lines(file)] == texts
     assert not list(tmp_path.rglob("*.unfinished"))
-
-
-def test_a_file_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        write_whole(tmp_path / "part", b"much")
-    assert not (tmp_path / "part").exists()
 
 
 @pytest.mark.parametrize("deaths", [2, 3])

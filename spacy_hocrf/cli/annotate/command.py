@@ -26,10 +26,11 @@ from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.cli.accept import warn_unlike
 from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS, PROBABILITY, check_columns
-from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of, write_whole
+from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of
 from spacy_hocrf.cli.annotate.processes import DEATHS, ProcessPool
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, parquet_files, source_files
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_whole
 from spacy_hocrf.cli.options import Code, Component, Model
 from spacy_hocrf.warnings import Warnings
 

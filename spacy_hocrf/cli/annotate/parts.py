@@ -5,7 +5,6 @@ The folder of the parts has a plan, which records the texts, the model and the s
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
@@ -16,12 +15,12 @@ from typing import Any
 from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS
 from spacy_hocrf.cli.annotate.sources import Rejected
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import UNFINISHED, write_whole
 
-__all__ = ["Job", "Parts", "check_fields", "digest_of", "plan_of", "write_whole"]
+__all__ = ["Job", "Parts", "check_fields", "digest_of", "plan_of"]
 
 PLAN = "_plan.json"
 REJECTS = "_rejects"
-UNFINISHED = ".unfinished"
 BLOCK = 1 << 20
 
 
@@ -189,20 +188,6 @@ def plan_of(job: Job, digest: str, files: Sequence[Path]) -> dict[str, Any]:
     stats = [(file.name, file.stat()) for file in files]
     texts = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
     return {**asdict(job), "digest": digest, "texts": texts}
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def digest_of(folder: Path) -> str:

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.util import load_model_from_config
-from srsly import write_json
 from thinc.api import Config
 from tqdm import tqdm
 from typer import Argument, Option
@@ -27,6 +26,7 @@ from spacy_hocrf.cli.auto.texts import AutoSetup, read_annotated
 from spacy_hocrf.cli.card import card_of_scores
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
+from spacy_hocrf.cli.files import write_json, write_whole
 from spacy_hocrf.cli.options import (
     BestAt,
     Code,
@@ -133,8 +133,8 @@ def auto(setup: AutoSetup, output: Path, *, seed: int = 0, force: bool = False) 
         nlp.meta["notes"] = _card(results, nlp)
         write_config(results.config, folder / "config.cfg", HEADER)
         nlp.to_disk(folder / MODEL)
-        (folder / "report.txt").write_text(report(results), encoding="utf8")
-        (folder / "report.html").write_text(page(results), encoding="utf8")
+        write_whole(folder / "report.txt", report(results))
+        write_whole(folder / "report.html", page(results))
         write_json(folder / CURVE_FILE, curve_numbers(results.curve))
     return results
 

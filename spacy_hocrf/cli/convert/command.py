@@ -5,19 +5,19 @@ from pathlib import Path
 from typing import Annotated
 
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from typer import Argument, Option
 from wasabi import msg
 from wasabi.tables import table
 
 from spacy_hocrf.annotation.spans import words_of
-from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.formats import FORMATS, check_options, files_of, format_of
 from spacy_hocrf.cli.convert.labels import SCHEMES
 from spacy_hocrf.cli.convert.records import ConvertSettings, Report, SourceFile, named_attribute
 from spacy_hocrf.cli.corpora import train_and_dev
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_docs, write_whole
 from spacy_hocrf.cli.options import Lang, check_name, names_in
 from spacy_hocrf.cli.pipelines import blank
 
@@ -123,16 +123,15 @@ def convert_cli(
         raise ValueError(CommandErrors.H293.format(path=path, lost=lost))
     where = str(output)
     if dev is None:
-        _write(docs, output)
+        write_docs(output, docs)
     else:
         train, held = train_and_dev(["".join(words_of(doc)) for doc in docs])
-        _write([docs[i] for i in train], output)
-        _write([docs[i] for i in held], dev)
+        write_docs(output, [docs[i] for i in train])
+        write_docs(dev, [docs[i] for i in held])
         where = f"{output} ({len(train):,} texts), {dev} ({len(held):,})"
     if losses is not None:
         rows = ("\t".join((each.what, each.place, str(each.times))) for each in report.losses)
-        losses.parent.mkdir(parents=True, exist_ok=True)
-        losses.write_text("".join(f"{row}\n" for row in rows), encoding="utf8")
+        write_whole(losses, "".join(f"{row}\n" for row in rows))
     _print(report, into, where)
 
 
@@ -176,11 +175,6 @@ def _attributes(options: list[str] | None) -> dict[str, int]:
         except ValueError:
             raise ValueError(CommandErrors.H294.format(found=option)) from None
     return columns
-
-
-def _write(docs: list[Doc], output: Path) -> None:
-    """Write the Docs atomically."""
-    write_whole(output, DocBin(docs=docs, store_user_data=True).to_bytes())
 
 
 def _print(report: Report, into: str, where: str) -> None:

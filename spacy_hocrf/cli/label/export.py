@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.config import fit_to_texts, starting_config
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.records import ConvertedText, SourceFile
 from spacy_hocrf.cli.corpora import train_and_dev
+from spacy_hocrf.cli.files import write_docs
 from spacy_hocrf.cli.label.readings import TokenPlaces
 from spacy_hocrf.cli.label.session import TextToLabel
 from spacy_hocrf.cli.options import write_config
@@ -86,7 +87,7 @@ class Export:
         )
         into = self.spans_key or "ents"
         docs = docs_of(records, self.nlp, into=into, align="expand")
-        DocBin(docs=docs, store_user_data=True).to_disk(self.folder / name)
+        write_docs(self.folder / name, docs)
 
     def _write_model(self) -> str:
         part, whole = self.folder / "model.part", self.folder / "model"

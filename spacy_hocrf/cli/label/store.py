@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.files import write_whole
 
 __all__ = ["Chars", "Decision", "DecisionStore", "check_decision", "labels_in"]
 
