@@ -48,7 +48,7 @@ def temper_cli(
     component: Component = None,
     code: Code = None,
 ) -> None:
-    """Divide all scores by the temperature that makes annotated texts most probable, so that probabilities
+    """Divide the weights by the temperature that makes annotated texts most probable, so that probabilities
     are right on average, and save the pipeline. `calibrate` measures how well they are calibrated.
 
     DOCS: docs/scores.md, "As sure as it should be"

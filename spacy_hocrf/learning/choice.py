@@ -34,7 +34,7 @@ class Choice:
     documents (int): number of held-out documents they were chosen by; 0 if there were too few, and they are
         defaults.
     cost (Optional[float]): cost of a span for `ExpectedF`.
-    temperature (Optional[float]): temperature by which `temper` has divided all scores; None if it has not,
+    temperature (Optional[float]): temperature by which `temper` has divided the weights; None if it has not,
         or if a trainer on the whole corpus has taken a step since.
     """
 

@@ -710,10 +710,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return self.reading(doc).explain(span, instead)
 
     def temper(self, examples: Iterable[Example]) -> float:
-        """Calibrate the model's confidence on annotated texts that it has not seen.
+        """Calibrate the model's confidence on annotated texts that it has not seen. Prices of rules and
+        joint weights do not change.
 
         examples (Iterable[Example]): examples whose predicted Docs earlier components have processed.
-        RETURNS (float): temperature that all scores are divided by: above 1, the model was overconfident.
+        RETURNS (float): temperature that the features' weights are divided by: above 1, the model was
+            overconfident.
         RAISES (ValueError): H042 before training, H220 if the model can represent the annotation of no text.
         """
         from spacy_hocrf.learning.choice import Choice

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joint_config import joint
 from small_corpus import MODELS, documents, examples, learner_of, trained, untrained
 from spacy.training import Example
 
@@ -49,6 +50,27 @@ def test_a_model_that_is_too_sure_becomes_as_sure_as_it_was():
     pipe.model.set_param("W", 3 * weights)
     second = pipe.temper(examples(nlp, NEW))
     assert second == pytest.approx(3 * first, rel=0.1)  # and its prior
+
+
+@pytest.mark.slow
+def test_prices_of_rules_and_joint_weights_are_not_tempered():
+    """A reading that breaks a rule with a price of 1.5 stays e**1.5 times less probable."""
+    rules = {"once": {"@misc": "spacy-hocrf.AtMost.v1"}}
+    constraints = {"@misc": "spacy-hocrf.Constraints.v1", "rules": rules}
+    nlp = trained(constraints=constraints, joint=joint(learn=False))
+    pipe = nlp.get_pipe("hocrf")
+    pipe.rule_prices = {"AtMost[1], PERSON": 1.5}
+
+    def log_odds():
+        reading = pipe.reading(nlp.make_doc("Ada met Emmy"))
+        once, twice = [(0, 1, "PERSON")], [(0, 1, "PERSON"), (2, 3, "PERSON")]
+        return reading.log_probability(once) - reading.log_probability(twice)
+
+    before, weights = log_odds(), pipe.joint.weights
+    temperature = pipe.temper(examples(nlp, NEW))
+    assert temperature != pytest.approx(1, abs=0.1)
+    assert log_odds() - 1.5 == pytest.approx((before - 1.5) / temperature, rel=1e-4)
+    np.testing.assert_array_equal(pipe.joint.weights, weights)
 
 
 def test_texts_that_are_read_without_an_error_make_no_model_infinitely_sure():
