@@ -8,6 +8,8 @@ from spacy.training import Example
 from spacy_hocrf.annotation.weights import counting
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.learning import Learner
+from spacy_hocrf.rules.compiled import CompiledRules
+from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.training.base import Run
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
@@ -26,11 +28,13 @@ def learn_more(
     alone: bool | None,
     sigma: float | None,
     after_step: Callable[[Run], None],
+    rules: Callable[[], CompiledRules],
 ) -> list[str]:
     """Learn more texts, with labels that may be new to the learner; see `SegmentationPipe.extend`.
 
     learner (Learner): learner of a loaded model, without a corpus.
     after_step (Callable[[Run], None]): called after each step of the trainer.
+    rules (Callable[[], CompiledRules]): returns the constraints, compiled for the learner's labels.
     """
     trainer, gold = learner.trainer, learner.gold
     if not isinstance(trainer, LBFGSTrainer):
@@ -42,6 +46,9 @@ def learn_more(
         raise ValueError(Errors.H511.format(found=len(annotations), places=gold.places))
     for label in new_labels:
         learner.add_label(label)
+    for label in new_labels:
+        if (what := rules().excluding(label)) is not None:
+            raise ValueError(ConstraintErrors.H582.format(label=label, what=what))
     if alone is None and new_labels:
         alone = gold.positives_only or len(new_labels) == len(labels)
     if alone is not None:

@@ -750,7 +750,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RETURNS (List[str]): the new labels.
         RAISES (ValueError): H042 before training, H510 for a trainer without a prior centred on loaded
             weights, H048 for a sigma that is no number from 1e-9 to 1e9, H255 if all texts have weight 0,
-            H511 without a span, H600 in a memory zone. The component is then unchanged.
+            H511 without a span, H582 for a new label that the constraints exclude from every text, H600 in a
+            memory zone. The component is then unchanged.
         """
         from spacy_hocrf.learning.extending import learn_more
 
@@ -760,7 +761,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         saved = super().to_bytes()
         self.from_bytes(saved)  # a learner with the loaded model and without a corpus
         try:
-            new_labels = learn_more(self._learner, examples, alone, sigma, self._after_step)
+            options = alone, sigma, self._after_step, lambda: self.rules
+            new_labels = learn_more(self._learner, examples, *options)
         except BaseException:
             self.from_bytes(saved)
             raise

@@ -224,6 +224,19 @@ class CompiledRules:
             broken[:, -1] = ~follows(self.successions.allowed, spans, lengths)
         return broken
 
+    def excluding(self, label: str) -> str | None:
+        """Return the strict rule, in words, that no text with a span of the label can keep; None if there is
+        none.
+        """
+        y, paths = self.scheme.labels.index(label), self.successions.allowed
+        for rule in self._span_rules:
+            if rule.dead[rule.after[rule.reach[0], y]].all():
+                return f"the rule '{rule.name}'"
+        for _ in range(len(paths).bit_length()):
+            paths = paths | (paths @ paths)  # of up to twice as many labels
+        edge = len(paths) - 1
+        return None if paths[edge, y] and paths[y, edge] else "what is forbidden and required"
+
     def broken_segments(self, segments: Segments) -> NDArray[np.bool_]:
         """Which rules do D segmentations break? bool [D, n]"""
         return self._segment_tables.broken(segments)

@@ -217,6 +217,35 @@ def test_texts_without_a_new_label_are_learnt_as_training_that_goes_on_does():
     assert learner_of(pipe).trainer == learner_of(other.get_pipe("hocrf")).trainer
 
 
+ONLY = {"@misc": "spacy-hocrf.Grammar.v1", "expression": "(PERSON | PLACE)*", "price": "inf"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"rules": {"only": {**ONLY, "others": "nowhere"}}}, "the rule 'Grammar"),
+        ({"at_most": {"DAY": 0}, "training": "none"}, "the rule 'AtMost"),
+        ({"forbidden": [[x, "DAY"] for x in ("O", "", "PERSON", "PLACE")]}, "forbidden"),
+        ({"required": [["DAY", "DAY"]]}, "required"),
+    ],
+)
+def test_a_new_label_that_rules_exclude_from_every_text_is_refused(settings, named):
+    nlp = loaded(constraints={"@misc": "spacy-hocrf.Constraints.v1", **settings})
+    pipe = nlp.get_pipe("hocrf")
+    before = pipe.to_bytes()
+    with pytest.raises(ValueError, match=f"H582.*'DAY'.*{named}"):
+        pipe.extend(of_days(nlp))
+    assert pipe.to_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_new_label_that_some_texts_may_have_is_learnt():
+    allowed = {"rules": {"only": ONLY}, "forbidden": [["O", "DAY"], ["DAY", "DAY"]]}
+    nlp = loaded(constraints={"@misc": "spacy-hocrf.Constraints.v1", **allowed})
+    assert nlp.get_pipe("hocrf").extend(of_days(nlp)) == ["DAY"]
+
+
 @pytest.mark.slow
 def test_a_trainer_without_a_prior_and_texts_without_a_span_are_refused():
     nlp = loaded()
