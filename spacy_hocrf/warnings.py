@@ -137,3 +137,7 @@ class Warnings(metaclass=Coded):
         "those of its config. Unless they are there already, write them into "
         "[components.{name}.constraints], or set nlp.get_pipe_config('{name}')['constraints'] before saving."
     )
+    W055 = (
+        "The reranker of '{name}' knows nothing of {labels}: from now on, the most probable reading of a "
+        "text is shown. To have one that does, train anew on texts where all labels are annotated."
+    )

@@ -17,7 +17,13 @@ from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, count_items
 from spacy_hocrf.cli.options import Code, Component, Force, Model, written
-from spacy_hocrf.cli.pipelines import component_of, predictions, ready_docs, scorer_of
+from spacy_hocrf.cli.pipelines import (
+    component_of,
+    predictions,
+    ready_docs,
+    scorer_of,
+    with_other_tokens,
+)
 from spacy_hocrf.cli.randomization import f1
 from spacy_hocrf.cli.tables import as_table
 from spacy_hocrf.learning.extending import EXTEND_SIGMA
@@ -80,6 +86,11 @@ def extend_cli(
         drop_scores(nlp, acceptance)
         nlp.to_disk(folder)
     msg.info(f"{len(docs)} texts, new labels: {', '.join(new) or 'none'}")
+    if other := with_other_tokens(nlp, docs):
+        msg.warn(
+            f"{other:,} of {len(docs):,} texts have other tokens than the pipeline makes of them: what was "
+            "learnt from them may not be found in nlp(text)."
+        )
     if not (new or pipe.gold.positives_only) and complete is None:
         annotated = {y for doc in docs for y in pipe.gold.annotation(Example(doc, doc)).labels}
         if absent := ", ".join(label for label in pipe.labels if label not in annotated):

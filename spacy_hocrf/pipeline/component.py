@@ -32,7 +32,7 @@ from spacy_hocrf.annotation.prediction import PredictedDocs
 from spacy_hocrf.annotation.probabilities import register_scores
 from spacy_hocrf.annotation.teachers import check_teachers
 from spacy_hocrf.annotation.weights import WEIGHT
-from spacy_hocrf.answers.decoders import Decoder, checked_decoder
+from spacy_hocrf.answers.decoders import Decoder, Reranked, checked_decoder
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.learnt_decoder import LearntDecoder
 from spacy_hocrf.learning.rule_prices import RulePrices
@@ -767,6 +767,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             self.from_bytes(saved)
             raise
         self.from_bytes(super().to_bytes())
+        decoder = self._decoder.current
+        if new_labels and isinstance(decoder, Reranked) and decoder.reranker is not None:
+            text = Warnings.W055.format(name=self.name, labels=", ".join(new_labels))
+            warnings.warn(text, stacklevel=2)
         return new_labels
 
     @property

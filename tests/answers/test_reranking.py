@@ -259,6 +259,16 @@ def test_a_label_that_is_added_later_is_not_looked_at():
 
 
 @pytest.mark.slow
+def test_who_teaches_a_new_label_is_told_that_nothing_is_reranked():
+    nlp, data = learnt()
+    pipe = nlp.get_pipe("hocrf")
+    pipe.extend(data[:5])
+    more = examples(nlp, [("Ada in April", [(0, 3, "PERSON"), (7, 12, "MONTH")])])
+    with pytest.warns(UserWarning, match="W055.*'hocrf'.*MONTH"):
+        pipe.extend(more)
+
+
+@pytest.mark.slow
 def test_texts_are_looked_at_by_models_and_counts_of_others(monkeypatch):
     counted, looked = [], []
     annotated, probable = reranking._annotated, reranking.held_out_readings

@@ -4,7 +4,7 @@ import commands
 import pytest
 import spacy
 from small_corpus import examples, trained, untrained, words
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 
@@ -46,6 +46,16 @@ def test_a_pipeline_learns_a_label_and_forgets_none(folder):
         for pipeline in (before, nlp)
     ]
     assert same[::2] == same[1::2] and any(same)
+
+
+def test_tokens_that_the_pipeline_does_not_make_are_said(folder):
+    assert "other tokens" not in run(folder)
+    nlp = spacy.load(folder / "model")
+    cut = {"words": ["On", "Mon", "day"], "spaces": [True, False, False]}
+    doc = Doc(nlp.vocab, **cut, ents=["O", "B-DAY", "I-DAY"])
+    DocBin(docs=[doc]).to_disk(folder / "new.spacy")
+    printed = run(folder, "--force")
+    assert "1 of 1 texts have other tokens" in " ".join(printed.split())
 
 
 def test_texts_without_a_new_label_are_learnt_as_well(folder):
