@@ -88,6 +88,7 @@ def test_empty_tokens_are_left_out(tmp_path):
         ({"tokens": ["a"], "tags": [-1]}, ["number -1"]),
         ({"tokenized_text": ["a"], "ner": [[0, 1, "x"]]}, ["tokens 0 to 1"]),
         ({"tokenized_text": "a", "ner": []}, ["tokenized_text"]),
+        ({"tokenized_text": ["a"], "ner": [[0, 0, "x", 1.5]]}, ["the score 1.5"]),
         (["a", {"entities": [[0, 2, "x"]]}], ["0 to 2"]),
         (["a", {"entities": [[0]]}], ["[0]"]),
         ({"text": "a", "extractions": [{"extraction_class": 3}]}, ["extraction_class"]),
@@ -113,6 +114,13 @@ def test_gliner(tmp_path):
     assert named(first.ents) == [("Emmy Noether", "person")] and first[1].ent_iob_ == "I"
     assert iob(second) == [2] and iob(third) == [0] and lost.total() == 1
     assert third._.hocrf_meta == {"source": "news"}
+
+
+def test_scores_of_gliner(tmp_path):
+    entry = {"tokenized_text": ["Ada", "ran"], "ner": [[0, 0, "PER", 0.75], [1, 1, "X"]]}
+    (doc,), _ = read(tmp_path, "a.jsonl", lines(entry), into="llm")
+    assert named(doc.spans["llm"]) == [("Ada", "PER"), ("ran", "X")]
+    assert doc.spans["llm"].attrs == {"scores": [0.75, 1.0]}
 
 
 def test_pairs_of_spacy_2(tmp_path):

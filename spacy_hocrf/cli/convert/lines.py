@@ -304,7 +304,8 @@ def _of_label_studio(place: Place, annotations: Any, text: str) -> _Annotation:
 
 def score_of(place: Place, entry: Any) -> float | None:
     """Return a span's score; None if it has none. RAISES (ValueError): H290 if it is no probability."""
-    scores = (entry.get(key) for key in SCORE_KEYS) if isinstance(entry, Mapping) else ()
+    is_named = isinstance(entry, Mapping)
+    scores = [entry.get(key) for key in SCORE_KEYS] if is_named else entry[3:4]
     score = next((score for score in scores if score is not None), None)
     if score is None or (is_number(score) and 0.0 <= score <= 1.0):
         return None if score is None else float(score)

@@ -1,7 +1,8 @@
 """JSON of tokenized texts, with a label for each token, or with token spans.
 
 {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}              as data sets for Hugging Face have it
-{"tokenized_text": ["Ada", "ran"], "ner": [[0, 0, "person"]]}       GLiNER; both ends of a span are in it
+{"tokenized_text": ["Ada", "ran"], "ner": [[0, 0, "person"]]}       GLiNER; both ends of a span are in it,
+                                                                    a score may follow the label
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 from spacy_hocrf.cli.convert.entries import WHOLE, Entries, about_text, first_key, named_id, span_of
 from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
+from spacy_hocrf.cli.convert.lines import score_of
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     ConvertedText,
@@ -107,11 +109,13 @@ def read_gliner(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]
             place.lose("texts without spans: these are unknown")
             yield ConvertedText(place, words, spans=None, id=named_id(entry), meta=meta)
             continue
-        read = list[CharSpan]()
+        read, scores = list[CharSpan](), dict[CharSpan, float]()
         for each in spans if isinstance(spans, list) else [spans]:
             start, end, label = span_of(place, each)
             if not 0 <= start <= end < len(words):
                 expected = f"some of its {len(words)}, counted from 0"
                 place.refuse(f"a span of the tokens {start} to {end}", expected)
             read.append((start, end + 1, label))
-        yield ConvertedText(place, words, spans=read, id=named_id(entry), meta=meta)
+            if (score := score_of(place, each)) is not None:
+                scores[read[-1]] = max(score, scores.get(read[-1], 0.0))
+        yield ConvertedText(place, words, spans=read, scores=scores, id=named_id(entry), meta=meta)
