@@ -329,14 +329,16 @@ def test_a_process_that_is_killed_loses_nothing_and_one_that_is_ended_writes_the
             return json.load(answer)
 
     arguments = (lines, "--labels", "PER,LOC", "-o", tmp_path / "mine")
-    for kind in (signal.SIGKILL, signal.SIGINT):
+    for kind in (signal.SIGKILL, signal.SIGINT, signal.SIGHUP):
         process, address = begun(tmp_path, *arguments)
         found = ask("open")
         view = found["view"]
         about = {"text": view["text"], "revision": view["revision"], "window": found["window"]}
         ask("decide", **about, spans=[(0, 1, 0), (3, 4, 1)])
         process.send_signal(kind)
-        said = process.communicate()[0]
-    assert "Written to" in said and found["progress"]["annotated"] == 1
+        if kind == signal.SIGHUP:  # from the shell and from the terminal that it closes
+            process.send_signal(kind)
+        assert ("Written to" in process.communicate()[0]) == (kind != signal.SIGKILL)
+    assert found["progress"]["annotated"] == 2
     docs = [*docs_in(tmp_path / "mine/train.spacy"), *docs_in(tmp_path / "mine/dev.spacy")]
-    assert len({doc.text for doc in docs}) == 2 and (tmp_path / "mine" / "model").is_dir()
+    assert len({doc.text for doc in docs}) == 3 and (tmp_path / "mine" / "model").is_dir()

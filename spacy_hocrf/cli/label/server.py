@@ -8,10 +8,12 @@ files of the page come from the package and contain no data.
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import Collection
 from contextlib import suppress
 from importlib.resources import files
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -117,8 +119,15 @@ def listen(address: str, port: int) -> socket.socket:
 
 
 def serve(app: ASGIApp, listening: socket.socket) -> None:
-    """Answer requests until the process gets SIGINT or SIGTERM."""
+    """Answer requests until the process gets SIGINT or SIGTERM, or SIGHUP from a terminal that is closed."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+
+        def end(*_: Any) -> None:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the shell sends another one
+            signal.raise_signal(signal.SIGTERM)
+
+        signal.signal(signal.SIGHUP, end)
     config = uvicorn.Config(
         app,
         http="h11",
