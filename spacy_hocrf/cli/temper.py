@@ -44,7 +44,13 @@ def temper_cli(
             help="Annotated documents the model has not seen (.spacy)", exists=True, dir_okay=False
         ),
     ],
-    output: Annotated[Path, Argument(help="Folder for the pipeline", file_okay=False)],
+    output: Annotated[
+        Path,
+        Argument(
+            help="Folder for the pipeline, which may be MODEL: one that is there is overwritten",
+            file_okay=False,
+        ),
+    ],
     component: Component = None,
     code: Code = None,
 ) -> None:
