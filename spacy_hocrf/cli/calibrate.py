@@ -158,8 +158,8 @@ def calibrate_cli(
         Path | None,
         Option(
             "--into",
-            help="Save the pipeline, with the threshold of --accept, to this folder instead of MODEL: one that "
-            "is there is overwritten",
+            help="Save the pipeline, with the threshold of --accept, to this folder instead of MODEL: one "
+            "that is there is overwritten",
             file_okay=False,
         ),
     ] = None,

@@ -29,10 +29,6 @@ class ConstraintErrors(metaclass=Coded):
         "Training would have to remember more than {most} states for the rules that must be kept. Leave out "
         "rules in [components.*.constraints], or set training = 'successions'."
     )
-    H582 = (
-        "No text with a span of the new label '{label}' can keep {what} in [components.*.constraints], so "
-        "the label would never be found. Allow it there, in a grammar by its name or others = 'anywhere'."
-    )
     H222 = (
         "The annotation of {text} breaks [components.*.constraints], so that it has no finite loss. Correct "
         "it, or set training = 'none' there."
@@ -53,6 +49,10 @@ class ConstraintErrors(metaclass=Coded):
     H312 = (
         "The grammar '{expression}' cannot be read: {what}. Write labels one after the other, with | for or, "
         "? + * for how often, and parentheses. See [components.*.constraints.rules]."
+    )
+    H582 = (
+        "No text with a span of the new label '{label}' can keep {what} in [components.*.constraints], so "
+        "the label would never be found. Allow it there, in a grammar by its name or others = 'anywhere'."
     )
     H591 = (
         "The method `rules` of the rule template '{template}' returns {found}, expected a list of Rules, "
