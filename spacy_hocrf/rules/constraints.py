@@ -97,19 +97,20 @@ class Constraints:
         return (*counted, *more, *(self.rules or {}).values())
 
     @cached_property
-    def learnt(self) -> bool:  # is the price of any rule learnt?
+    def learnt(self) -> bool:
+        """Is the price of any rule learnt?"""
         return any(template.price == LEARNT for template in self.templates)
 
     @cached_property
-    def in_training(self) -> bool:  # does training observe any constraint?
-        successions = bool(self.forbidden or self.required)
-        hard = any(template.price == inf for template in self.templates)
-        return {"none": False, "successions": successions, "all": successions or hard}[
-            self.training
-        ]
+    def in_training(self) -> bool:
+        """Does training observe any constraint?"""
+        if self.training == "all" and any(template.price == inf for template in self.templates):
+            return True
+        return self.training != "none" and bool(self.forbidden or self.required)
 
     @cached_property
-    def empty(self) -> bool:  # are there no constraints but those of single texts?
+    def empty(self) -> bool:
+        """Are there no constraints but those of single texts?"""
         return not self.labels and not self.templates
 
 
