@@ -63,12 +63,11 @@ class TrainingRules:
         self._numbers = tuple(np.flatnonzero(rules.hard).tolist()) if keeps_rules else ()
         if not rules.fits(self._numbers):
             raise ValueError(ConstraintErrors.H221.format(most=MAX_JOINT_STATES))
-        _, self.automaton = rules.product(rules.automaton, self._numbers)
+        self.automaton = rules.product(rules.automaton, self._numbers)
 
     def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
         """Compile the automaton with other label patterns."""
-        _, automaton = self.rules.product(self.rules.compile(patterns), self._numbers)
-        return automaton
+        return self.rules.product(self.rules.compile(patterns), self._numbers)
 
     def constrained(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the bits of a batch, uint8 [N, Y], without labels forbidden at the edges of a text."""

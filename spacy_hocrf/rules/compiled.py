@@ -107,8 +107,8 @@ class CompiledRules:
         self.rules = [_over_segments(rule, scheme) for rule in self._span_rules]
         self.prices = np.array([rule.price for rule in self.rules], dtype=np.float64)
         self.hard = np.isinf(self.prices)
-        self._label_tables = _SideBySide.of(self._span_rules, len(scheme.labels))
-        self._segment_tables = _SideBySide.of(self.rules, scheme.n_labels)
+        self._label_tables = _SideBySide(*side_by_side(self._span_rules, len(scheme.labels)))
+        self._segment_tables = _SideBySide(*side_by_side(self.rules, scheme.n_labels))
         self._joined: dict[Numbers, JoinedRules | None] = {}
         self._products: dict[Numbers, Automaton] = {}
         self._lock = new_lock()
@@ -173,26 +173,31 @@ class CompiledRules:
                 return self._sharing(chosen), inexact
             kept[new] = self._kept_probability(texts, new, chosen)
 
-    def product(self, automaton: Automaton, rules: Numbers) -> tuple[JoinedRules | None, Automaton]:
-        """Return the joint table of some rules, and the product of an automaton with it.
+    def joined(self, rules: Numbers) -> JoinedRules:
+        """Return the joint table of some rules. RAISES (ValueError): H219 if it has too many states."""
+        table = self._join(rules)
+        if table is None:
+            raise ValueError(ConstraintErrors.H219.format(most=MAX_JOINT_STATES))
+        return table
+
+    def product(self, automaton: Automaton, rules: Numbers) -> Automaton:
+        """Return an automaton that also remembers the states of some rules, at their prices.
 
         RAISES (ValueError): H219 if that takes too many states.
         """
         if not rules:
-            return None, automaton
+            return automaton
         with self._lock:
-            table = self._join(rules)
-            if table is None:
-                raise ValueError(ConstraintErrors.H219.format(most=MAX_JOINT_STATES))
+            table = self.joined(rules)
             if automaton is not self.automaton:
-                return table, product_of(automaton, table, self.prices[list(rules)])
+                return product_of(automaton, table, self.prices[list(rules)])
             if rules not in self._products:
                 product = product_of(automaton, table, self.prices[list(rules)])
                 cached = self._products.values()
                 while cached and sum(p.copies for p in cached) + len(table) > MAX_CACHED_STATES:
                     self._products.pop(next(iter(self._products)))
                 self._products[rules] = product
-            return table, self._products[rules]
+            return self._products[rules]
 
     def together(self, rules: Iterable[int], others: Iterable[int]) -> Numbers:
         """Return the union of two sets of rules. RAISES (ValueError): H219 if it has too many states."""
@@ -207,8 +212,7 @@ class CompiledRules:
         numbers = tuple(sorted(rules))
         if prod(len(self.rules[i]) for i in numbers) <= most:
             return True
-        with self._lock:
-            table = self._join(numbers)
+        table = self._join(numbers)
         return table is not None and len(table) <= most
 
     def broken(self, spans: Segments, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -254,12 +258,13 @@ class CompiledRules:
 
     def _join(self, rules: Numbers) -> JoinedRules | None:
         """Return the joint table of some rules; None if it has too many states."""
-        if rules not in self._joined:
-            if len(self._joined) >= MAX_CACHED_TABLES:
-                self._joined = {}
-            some = [self.rules[i] for i in rules]
-            self._joined[rules] = joined_rules(some, self.scheme.n_labels, MAX_JOINT_STATES)
-        return self._joined[rules]
+        with self._lock:
+            if rules not in self._joined:
+                if len(self._joined) >= MAX_CACHED_TABLES:
+                    self._joined = {}
+                some = [self.rules[i] for i in rules]
+                self._joined[rules] = joined_rules(some, self.scheme.n_labels, MAX_JOINT_STATES)
+            return self._joined[rules]
 
     def _sharing(self, wanted: NDArray[np.bool_]) -> Sets:
         """Group texts by the rules that they follow: the wanted ones, plus a few more where that lets many
@@ -288,7 +293,7 @@ class CompiledRules:
         chances = np.zeros(len(numbers))
         for own_rules, places in _texts_by_rules(rules[numbers]):
             own = numbers[places]
-            _, product = self.product(texts.automaton, own_rules)
+            product = self.product(texts.automaton, own_rules)
             log_z = log_partition(texts.potentials, product, among=own)[own]
             total = texts.survey.log_partition[own]
             possible = ~np.isneginf(total)
@@ -388,11 +393,6 @@ class _SideBySide(NamedTuple):
 
     after: NDArray[np.int32]  # [n, S, Y]
     kept: NDArray[np.bool_]  # [n, S]
-
-    @classmethod
-    def of(cls, rules: Sequence[Rule], n_labels: int) -> "_SideBySide":
-        """Stack the tables of some rules over the Y labels."""
-        return cls(*side_by_side(rules, n_labels))
 
     def broken(self, spans: Segments) -> NDArray[np.bool_]:
         """Which rules do the label sequences of D texts break? bool [D, n]"""

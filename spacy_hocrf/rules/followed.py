@@ -38,7 +38,7 @@ class FollowedRules:
 
     def on(self, automaton: Automaton) -> Automaton:
         """Return the product of another automaton without rules and the rules that are followed."""
-        return self.rules.product(automaton, self.numbers)[1]
+        return self.rules.product(automaton, self.numbers)
 
     def with_others(self, others: Iterable[int]) -> "FollowedRules":
         """Follow other rules as well. RAISES (ValueError): H219 if that takes too many states."""
@@ -82,9 +82,8 @@ class FollowedRules:
     def _break_probability(self, potentials: Potentials, rule: int) -> float:
         """Return P(the rule is broken) in one text; it and the rules that are followed have their prices."""
         numbers = self.rules.together(self.numbers, {rule})
-        table, product = self.rules.product(self.plain, numbers)
-        assert table is not None
-        broken = table.broken[product.state_copy, numbers.index(rule)]
+        product = self.rules.product(self.plain, numbers)
+        broken = self.rules.joined(numbers).broken[product.state_copy, numbers.index(rule)]
         final = np.where(broken, -np.inf, 0.0 if product.final is None else product.final)
         kept = log_partition(potentials, product, final=final[None])[0]
         log_kept = min(0.0, kept - log_partition(potentials, product)[0])

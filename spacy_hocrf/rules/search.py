@@ -136,7 +136,7 @@ class RuledSearch:
             if not rules:
                 best = viterbi(own, automaton, buffers=buffers)
             else:
-                _, product = self.rules.product(automaton, rules)
+                product = self.rules.product(automaton, rules)
                 with self._pool.lend(product) as product_buffers:
                     best = viterbi(own, product, buffers=product_buffers)
             yield from zip(numbers, self._scored(best, rules))
@@ -145,7 +145,7 @@ class RuledSearch:
         self, potentials: Potentials, automaton: Automaton, rules: Numbers, best: _Candidate
     ) -> _Candidate:
         """Enumerate further segmentations in order of score."""
-        _, product = self.rules.product(automaton, rules)
+        product = self.rules.product(automaton, rules)
         with self._pool.lend(product) as buffers:
             readings = ranked(potentials, product, buffers=buffers)
             for _ in range(0, MAX_READINGS, CHUNK):

@@ -307,7 +307,7 @@ def test_readings_remember_no_more_than_they_can_hold(monkeypatch):
         assert not with_more(wanted, violations, rules.fits).any()
         violations[0, :2] = 1e-6, 1e-3
         assert with_more(wanted, violations, rules.fits)[0].tolist()[:2] == [True, True]
-        monkeypatch.setattr(module, "READ_STATES", len(rules.product(rules.automaton, (1,))[0]))
+        monkeypatch.setattr(module, "READ_STATES", len(rules.joined((1,))))
         few = with_more(wanted, violations, rules.fits)[0].tolist()
         assert few[1] and few[0] == rules.fits([0, 1], module.READ_STATES)
         monkeypatch.undo()
