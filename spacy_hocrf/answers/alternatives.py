@@ -93,11 +93,13 @@ class Alternatives:
             yield ScoredReading(shown, 0, labels, min(0.0, score - log_z))
 
     def _one_by_one(self, number: int, n: int, log_z: float) -> BestReadings:
-        readings = list[ScoredSpans]()
+        scores, spans = list[float](), list[Segments]()
         with suppress(ValueError):  # H201
-            for reading in islice(self._readings(number, ""), n):
-                readings.append(reading)
-        return BestReadings(RankedReadings(_joined(readings), self.scheme.labels), 0, log_z)
+            for score, shown in islice(self._readings(number, ""), n):
+                scores.append(score)
+                spans.append(shown)
+        best = Ranked(np.array([0, len(scores)]), np.array(scores), joined_segments(spans))
+        return BestReadings(RankedReadings(best, self.scheme.labels), 0, log_z)
 
     def _readings(self, number: int, text: str) -> Iterator[tuple[float, Segments]]:
         """Yield the readings of a Doc: log of the sum over the segmentations shown as this reading, and its
@@ -181,13 +183,3 @@ class Alternatives:
         """Return the spans of a segmentation as they are shown, trimmed of whitespace."""
         spans = self.scheme.spans(segments)
         return spans if blank is None else spans_shown(spans, blank, np.array([0, len(blank)]))
-
-
-ScoredSpans = tuple[float, Segments]
-
-
-def _joined(readings: Sequence[ScoredSpans]) -> Ranked:
-    """Join the readings of one Doc into arrays."""
-    scores = np.array([score for score, _ in readings], dtype=np.float64)
-    spans = joined_segments([shown for _, shown in readings])
-    return Ranked(np.array([0, len(scores)]), scores, spans)

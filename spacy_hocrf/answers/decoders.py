@@ -63,6 +63,15 @@ class Answer(NamedTuple):
     text_probabilities: NDArray[np.float64] | None = None
 
 
+class Candidates(NamedTuple):
+    """Spans of D sequences; they may overlap."""
+
+    spans: Segments  # their labels are indices into the scheme's `labels`
+    scores: NDArray[np.float64]  # [n] probability of each span
+    possible: NDArray[np.bool_]  # [D] does the sequence have an allowed segmentation?
+    log_partition: NDArray[np.float64]  # [D] log Z
+
+
 class Decoder(Protocol):
     """Reads an answer off log potentials; compared by its settings."""
 
@@ -317,15 +326,6 @@ class Reranked(Viterbi):
     def serves(self, encoding: str) -> bool:
         """Can it decode a model of this encoding? It decodes models of spans."""
         return encoding != "tags"
-
-
-class Candidates(NamedTuple):
-    """Spans of D sequences; they may overlap."""
-
-    spans: Segments  # their labels are indices into the scheme's `labels`
-    scores: NDArray[np.float64]  # [n] probability of each span
-    possible: NDArray[np.bool_]  # [D] does the sequence have an allowed segmentation?
-    log_partition: NDArray[np.float64]  # [D] log Z
 
 
 @dataclass(frozen=True)

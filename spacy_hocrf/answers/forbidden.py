@@ -155,7 +155,7 @@ def forbidden_by(
     if scheme.encoding == "segments" and blank is None:
         segments = np.stack([first + start, first + end, scheme.rules[label, 3]], axis=1)
         order = np.lexsort((segments[:, 1], segments[:, 0]))
-        return Forbidden(np.zeros((0, 2), dtype=np.int64), segments[order], ())
+        return Forbidden(segments[order])
     forbidden = list[ForbiddenPattern]()
     rows = zip(
         first.tolist(), offsets[text + 1].tolist(), *(x.tolist() for x in (start, end, label))
@@ -171,8 +171,8 @@ def forbidden_by(
     segments = np.array(single, dtype=np.int64).reshape(-1, 3)
     patterns = tuple(row for row in forbidden if len(row.pattern) > 1)
     if scheme.encoding == "segments":
-        return Forbidden(np.zeros((0, 2), dtype=np.int64), segments, patterns)
-    return Forbidden(segments[:, [0, 2]], segments[:0], patterns)
+        return Forbidden(segments, patterns)
+    return Forbidden(segments[:0], patterns, tokens=segments[:, [0, 2]])
 
 
 def agreeing(
@@ -203,19 +203,6 @@ def agreeing(
     return Observed(allowed, forbidden, None if wider is patterns else compiled(wider))
 
 
-def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.uint8]) -> None:
-    """Intersect the bits of each token with all of its masks, in place.
-
-    tokens (int64 [m]): in any order, with repetitions. masks (uint8 [m, Y])
-    """
-    order = np.argsort(tokens, kind="stable")
-    new = np.flatnonzero(np.diff(tokens[order], prepend=-1))
-    if len(new) < len(tokens):
-        masks = np.bitwise_and.reduceat(masks[order], new, axis=0)
-        tokens = tokens[order[new]]
-    bits[tokens] &= masks
-
-
 def span_patterns(
     scheme: LabelScheme, text: tuple[int, int], span: tuple[int, int, str]
 ) -> Iterator[ForbiddenPattern]:
@@ -240,6 +227,19 @@ def span_patterns(
     for first, last in product(before, behind):
         at = end if last else end - 1
         yield ForbiddenPattern(at, at + 1, (*first, *path, *last))
+
+
+def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.uint8]) -> None:
+    """Intersect the bits of each token with all of its masks, in place.
+
+    tokens (int64 [m]): in any order, with repetitions. masks (uint8 [m, Y])
+    """
+    order = np.argsort(tokens, kind="stable")
+    new = np.flatnonzero(np.diff(tokens[order], prepend=-1))
+    if len(new) < len(tokens):
+        masks = np.bitwise_and.reduceat(masks[order], new, axis=0)
+        tokens = tokens[order[new]]
+    bits[tokens] &= masks
 
 
 def _labels(scheme: LabelScheme, label: str) -> list[int]:

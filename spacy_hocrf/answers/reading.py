@@ -140,7 +140,7 @@ class Reading:
 
     def __len__(self) -> int:
         """Number of tokens T."""
-        return len(range(self._tokens.start, self._tokens.stop))
+        return int(self._tokens.stop - self._tokens.start)
 
     def probability(self, start: int, end: int, label: str) -> float:
         """Return P(exactly this span is there), whatever the other spans are.

@@ -23,6 +23,8 @@ from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
 
 __all__ = ["Forbidden", "ForbiddenPattern", "Observed", "without"]
 
+NO_TOKENS = np.zeros((0, 2), dtype=np.int64)
+
 
 class ForbiddenPattern(NamedTuple):
     """Forbidden labels of consecutive segments, the last of which is [start, end)."""
@@ -38,9 +40,9 @@ class Forbidden(NamedTuple):
     is forbidden; tokens are counted across the batch.
     """
 
-    tokens: NDArray[np.int64]  # [n, 2] token and label, where segments have one token
     segments: NDArray[np.int64]  # [m, 3] start, end and label, by start
-    patterns: tuple[ForbiddenPattern, ...]  # patterns of two or more labels, by end
+    patterns: tuple[ForbiddenPattern, ...] = ()  # patterns of two or more labels, by end
+    tokens: NDArray[np.int64] = NO_TOKENS  # [n, 2] token and label, where segments have one token
     # [m] scores that are added to segments; -inf forbids them
     scores: NDArray[np.float64] | float = -np.inf
 

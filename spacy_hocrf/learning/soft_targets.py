@@ -6,7 +6,7 @@ The sum over segmentations runs over the model's own lattice, with `annotation.l
 spans, so the counts of all features, of any order, are exact: see `engine.forbidden`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -46,7 +46,7 @@ def soft_targets(
     for annotation, first, last in zip(annotations, offsets.tolist(), offsets[1:].tolist()):
         odds = log_odds(annotation.soft).tolist()
         scores = {each[:3]: score for each, score in zip(annotation.soft, odds, strict=True)}
-        _leave(bits[first:last], scheme, scores)
+        _restrict(bits[first:last], scheme, scores)
         for span in (*scores, *_others(scheme, scores)):
             score = scores.get(span, -np.inf)
             soft_patterns += [
@@ -64,15 +64,13 @@ def soft_targets(
         np.add.at(potentials.token, tokens, np.where(forbidden, 0.0, single_scores))
         places, single_scores = places[:0], single_scores[:0]
     patterns = tuple(each for each in soft_patterns if len(each.pattern) > 1)
-    scored = Forbidden(np.zeros((0, 2), dtype=np.int64), places, patterns, single_scores)
+    scored = Forbidden(places, patterns, scores=single_scores)
     wider = scored.added_to(structure.patterns)
     compiled = None if wider is structure.patterns else automaton(wider)
     return Observed(bits, scored, compiled, potentials)
 
 
-def _leave(
-    bits: Bits, scheme: LabelScheme, spans: Sequence[NamedSpan] | dict[NamedSpan, float]
-) -> None:
+def _restrict(bits: Bits, scheme: LabelScheme, spans: Iterable[NamedSpan]) -> None:
     """Restrict tokens of soft spans to the spans' labels and to no span. bits (uint8 [T, Y]): changed."""
     left = np.zeros_like(bits)
     for start, end, label in spans:
