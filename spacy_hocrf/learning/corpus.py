@@ -103,8 +103,8 @@ class Corpus:
         self,
         gold: Gold,
         templates: Sequence[Template],
-        *,
         scores: Sequence[tuple[str, DenseScore]] = (),
+        *,
         blanks: bool,
         memory: Memory | None = None,
         group_by: str | None = None,
@@ -355,10 +355,9 @@ class Corpus:
     def _source_of(self, doc: Doc) -> tuple[Record | None, bytes]:
         """Return what features are extracted from (None: the Doc itself), and its fingerprint."""
         if self.reads is None:
-            self._learn_reads(doc)
+            self.reads = self._reads_of(doc)
         if doc.vocab.strings not in self._stores:
             self._stores.append(doc.vocab.strings)
-        assert self.reads is not None
         for _, score in self._scores:
             if isinstance(score, Vectors):
                 score.check(doc)
@@ -376,7 +375,7 @@ class Corpus:
         rows = head.inputs(TokenBatch([doc]))
         return hashlib.blake2b(rows.tobytes(), digest_size=DIGEST_SIZE).digest()
 
-    def _learn_reads(self, doc: Doc) -> None:
+    def _reads_of(self, doc: Doc) -> list[str]:
         """Find out what the templates read. RAISES (ValueError): H051 if one, or a score, reads answers."""
         reads: set[str] = set()
         for template in self._templates:
@@ -389,7 +388,7 @@ class Corpus:
             reads |= self._without_answers(batch.reads, name)
         for name, read in self._memory.reads(doc).items():
             reads |= self._without_answers(read, name)
-        self.reads = sorted(reads)
+        return sorted(reads)
 
     def _without_answers(self, reads: set[str], template: str) -> set[str]:
         for attribute in sorted(reads & self.gold.target.answers):

@@ -192,7 +192,7 @@ class Fold:
         self._held_out = self._learner.shards_of(unseen)
         self.weights = self._view.weights
         if below is not None:
-            self.go_on_from(below)
+            self.weights = _mapped_weights(self._learner, below._learner, below.weights)
 
     @property
     def model(self) -> Learner:
@@ -211,10 +211,6 @@ class Fold:
         self._view = self._learner.view()
         for shard in self._held_out:
             shard.release()
-
-    def go_on_from(self, other: "Fold") -> None:
-        """Copy the weights of another model; features that it does not have get 0."""
-        self.weights = _mapped_weights(self._learner, other._learner, other.weights)
 
     def train(self, trainer: LBFGSTrainer) -> None:
         """Continue training from the current weights."""

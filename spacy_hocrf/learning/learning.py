@@ -22,7 +22,6 @@ from thinc.api import Model
 from spacy_hocrf.annotation.annotation import Annotation, known_segments, likely_segments
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.annotation.gold import Gold
-from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.errors import Errors
@@ -94,15 +93,13 @@ class Learner:
     """What a component has learnt, and how it learns more.
 
     model (Model[List[Doc], Potentials]): holds the structure and the growing weights.
-    target (Target): what is predicted.
+    gold (Gold): reads the annotation; `constraints` tell where the constraints of single texts are.
     trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
     memory (Optional[Memory]): what the corpus keeps besides features and annotation.
-    group_by (Optional[str]): extension attribute of Docs that are held out together.
     constraints (Optional[Constraints]): constraints that training observes, and the key of those of single
         texts.
-    positives_only (bool): is everything outside the annotated spans unknown?
-    teachers (Sequence[str]): span groups that complement the annotation.
+    group_by (Optional[str]): extension attribute of Docs that are held out together.
 
     choice (Optional[Choice]): chosen values of settings that are "auto". folds (Sequence[Trained]): models
         that they were chosen by.
@@ -115,45 +112,45 @@ class Learner:
     def __init__(
         self,
         model: Model[list[Doc], Potentials],
-        target: Target,
+        gold: Gold,
         trainer: Trainer,
         labels: Iterable[str] = (),
         memory: Memory | None = None,
         constraints: Constraints | None = None,
         group_by: str | None = None,
-        positives_only: bool = False,
-        teachers: Sequence[str] = (),
     ) -> None:
         self.model = model
         self.labels = list(labels)
-        self.lock = new_lock()
-        self._automaton: Automaton | None = None
-        self.watch: Watch | None = None
-        self._loaded_counts: Mapping[str, int] = {}  # counts of the loaded model
-        self._survey = Survey()
-        self._snapshot: Snapshot | None = None
-        # nan for new features
-        self._loaded_weights: NDArray[np.float64] | None = None
-        self._loaded_labels: Sequence[str] = ()
-        self._loaded_documents = 0
         self.constraints = constraints
-        self._rules: TrainingRules | None = None
-        self.gold = Gold(target, self.constraints_key, positives_only, teachers)
+        self.gold = replace(gold, constraints_key=self.constraints_key)
+        self._configured_trainer = self.trainer = trainer
         self.choice: Choice | None = None
         self.folds: Sequence[Any] = ()
-        self._configured_trainer = self.trainer = trainer
+        self.lock = new_lock()
+        self._automaton: Automaton | None = None
+        self._rules: TrainingRules | None = None
+        self._snapshot: Snapshot | None = None
+        # the corpus and what is known of it
+        self._memory = memory
         settings = self.structure.settings
         blanks = settings.encoding == "segments" or self.constrained
-        options: dict[str, Any] = {"memory": memory, "group_by": group_by, "blanks": blanks}
-        self.corpus = Corpus(self.gold, settings.templates, scores=settings.dense, **options)
-        self.steps = 0
-        self._memory = memory
-        self.n_shown = 0
+        readers = self.gold, settings.templates, settings.dense
+        self.corpus = Corpus(*readers, blanks=blanks, memory=memory, group_by=group_by)
+        self._survey = Survey()
+        self.watch: Watch | None = None
         self._waiting: list[Document] = []
         # documents of the last growth, until the objective was computed with them
         self._newest: Sequence[Document] = ()
+        # the run, and how far it is
         self._run: Run | None = None
         self._changed = False  # since the run began
+        self.steps = 0
+        self.n_shown = 0
+        # the loaded model; its weights are nan for new features
+        self._loaded_weights: NDArray[np.float64] | None = None
+        self._loaded_labels: Sequence[str] = ()
+        self._loaded_documents = 0
+        self._loaded_counts: Mapping[str, int] = {}
 
     def untrained(self, labels: Iterable[str] = (), settings: Settings | None = None) -> "Learner":
         """Return an untrained learner with some labels and a model of its own.
@@ -161,10 +158,9 @@ class Learner:
         settings (Optional[Settings]): settings of the model; None for the same.
         """
         model = model_of(self.structure.settings if settings is None else settings)
-        arguments = self._configured_trainer, labels, self._memory, self.constraints
-        options: dict[str, Any] = {"group_by": self.corpus.group_by}
-        options |= {"positives_only": self.gold.positives_only, "teachers": self.gold.teachers}
-        return Learner(model, self.gold.target, *arguments, **options)
+        gold, group_by = replace(self.gold, alone=None), self.corpus.group_by
+        arguments = self._configured_trainer, labels, self._memory, self.constraints, group_by
+        return Learner(model, gold, *arguments)
 
     @property
     def structure(self) -> Structure:
@@ -436,7 +432,7 @@ class Learner:
         other.choice, other.trainer = self.choice, self.trainer
         other._survey = self._survey.copy()
         other.corpus = corpus
-        if not other._has_documents:
+        if not corpus.documents:
             raise ValueError(Errors.H080.format(found=len(self.corpus)))
         other._grow(other.corpus.documents)
         return other
@@ -504,7 +500,7 @@ class Learner:
     @property
     def run(self) -> Run | None:
         """The training run on the current corpus; None without documents, or with a batch-wise trainer."""
-        if self._changed and self._has_documents and not self.trainer.batchwise:
+        if self._changed and self.corpus.documents and not self.trainer.batchwise:
             self.release()  # the workers of the previous run
             self._run = checked_run(self.trainer.begin(self), self.trainer)
             self._changed = False
@@ -571,11 +567,6 @@ class Learner:
             raise ValueError(ConstraintErrors.H223.format(found=n_broken, text=text))
         message = Warnings.W030.format(found=n_broken, all=len(documents), text=text)
         warnings.warn(message, stacklevel=3)
-
-    @property
-    def _has_documents(self) -> bool:
-        """Is there any document to learn from?"""
-        return bool(self.corpus.documents)
 
     # Growing
 
@@ -666,12 +657,12 @@ class Learner:
         settings = self.structure.settings
         if not joins(settings):
             return
-        touching = sum(document.annotation.repeats for document in documents)
+        touching = [document for document in documents if document.annotation.repeats]
         if touching:
             reason = "encoding = 'io'" if settings.encoding == "io" else "repeats = false"
-            warnings.warn(Warnings.W001.format(found=touching, reason=reason), stacklevel=2)
-        for document in documents if touching else ():
-            document.annotation = self.as_modelled(document.annotation)
+            warnings.warn(Warnings.W001.format(found=len(touching), reason=reason), stacklevel=2)
+        for document in touching:
+            document.annotation = document.annotation.merged()
 
     # Saving
 

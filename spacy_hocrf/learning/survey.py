@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from spacy_hocrf.annotation.annotation import Annotation
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.errors import ModelErrors
+from spacy_hocrf.model.pattern_choice import NamedPatterns
+from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.saving.schema import LIMITS
 from spacy_hocrf.training.patterns import select_patterns, subpatterns
@@ -87,7 +89,7 @@ def patterns_of(
     order: int | None = settings.order
     more = {*_all_pairs(structure, n_labels)} if settings.all_pairs else set()
     if isinstance(settings.patterns, tuple):
-        more |= {*_named(structure)}
+        more |= {*_named(structure.scheme, settings.patterns)}
         order = 0
     elif settings.endless and not structure.ready:
         order = settings.highest
@@ -139,12 +141,10 @@ def histories_of(segmentations: Iterable[NDArray[np.int32]]) -> Iterator[list[in
             yield labels
 
 
-def _named(structure: Structure) -> Iterator[LabelPattern]:
+def _named(scheme: LabelScheme, patterns: NamedPatterns) -> Iterator[LabelPattern]:
     """Yield the patterns named in the config, and all their contiguous parts."""
-    scheme, named = structure.scheme, structure.settings.patterns
-    assert isinstance(named, tuple)
     numbers, forbidden = {name: y for y, name in enumerate(scheme.names)}, set(scheme.forbidden)
-    for names in named:
+    for names in patterns:
         for name in names:
             if name not in numbers:
                 known = ", ".join(scheme.names)

@@ -40,8 +40,8 @@ class ValueKeeper:
 
     def saved(self) -> Section | None:
         """Return the section to save; None if there is no value."""
-        found = self._value()
-        return None if found is None else Section(to_builtins(found), {})
+        value = self._value()
+        return None if value is None else Section(to_builtins(value), {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Any:
         """Return the saved value. RAISES (ValueError): H039 or H134 for an invalid section."""

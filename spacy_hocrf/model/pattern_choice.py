@@ -12,6 +12,7 @@ from spacy_hocrf.types import MAX_ORDER
 
 __all__ = [
     "COUNTS",
+    "NamedPatterns",
     "PatternChoice",
     "check_counts",
     "checked_order",

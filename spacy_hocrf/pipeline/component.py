@@ -257,18 +257,17 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """The learner of the model, created on first use."""
         with self._lock:
             if self._learning is None:
+                from spacy_hocrf.annotation.gold import Gold
                 from spacy_hocrf.learning.learning import Learner
 
                 memory = None if self._joint is None else self._joint.memory
                 self._learning = Learner(
                     self.model,
-                    self.target,
+                    Gold(self.target, positives_only=self._positives_only, teachers=self._teachers),
                     self.trainer,
                     memory=memory,
                     constraints=self._constraints() if memory is None else None,
                     group_by=self.group_by,
-                    positives_only=self._positives_only,
-                    teachers=self._teachers,
                 )
                 self._learning.lock = self._lock
             return self._learning

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
 
+from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF, Reranked
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.arrays import offsets_of, ranges, stretches
@@ -126,11 +127,10 @@ class Subject:
         pipe: Any = nlp.create_pipe(setup.factory, config=dict(settings))
         learner = Learner(
             model_of(pipe.structure.settings),
-            pipe.target,
+            Gold(pipe.target, teachers=setup.teachers),
             pipe.trainer,
             constraints=Constraints(),
             group_by=setup.group_by,
-            teachers=setup.teachers,
         )
         learner.begin(texts.examples, None, partial(choose_settings, name=setup.factory))
         assert len(learner.corpus.documents) == len(texts)
