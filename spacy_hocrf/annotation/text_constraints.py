@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -302,6 +302,6 @@ def _check_kind(doc: Doc, key: str, constraint: TextConstraint) -> None:
         _refuse(doc, key, constraint, f"is of the kind '{constraint.kind}'", f"one of {kinds}")
 
 
-def _refuse(doc: Doc, key: str, constraint: TextConstraint, found: str, expected: str) -> None:
+def _refuse(doc: Doc, key: str, constraint: TextConstraint, found: str, expected: str) -> NoReturn:
     where = {"start": constraint.start, "end": constraint.end, "text": beginning(doc), "key": key}
     raise ValueError(ConstraintErrors.H217.format(**where, found=found, expected=expected))

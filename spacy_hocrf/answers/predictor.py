@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -396,7 +396,7 @@ class Predictor:
 
     def _refuse(
         self, doc: Doc, number: int, texts: TextConstraints | None, constrained: bool
-    ) -> None:
+    ) -> NoReturn:
         """RAISES (ValueError): H007, or H216 if there are constraints."""
         if not constrained:
             raise ValueError(Errors.H007.format(text=repr(beginning(doc))))

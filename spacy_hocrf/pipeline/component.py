@@ -97,7 +97,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         constraints, H532 for settings that exclude positives_only, H537 for invalid teachers.
     """
 
-    _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
+    _settable = frozenset({"constraints", "error_handler", "scorer", "target", "threshold"})
     cfg: dict[str, Any]
     target: "Target"
 
@@ -132,7 +132,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         check_teachers(teachers, target.place, name)
         super().__init__(vocab, model, name, threshold=checked_threshold(threshold, name), **cfg)
         self.target = target
-        self._configured = self.threshold, constraints
+        self._configured_threshold, self._configured_constraints = self.threshold, constraints
         self._trainer = trainer
         self.scorer = scorer
         self.constraints = constraints
@@ -165,9 +165,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         member = getattr(type(self), name, self)
         read_only = member is self or (isinstance(member, property) and member.fset is None)
         if read_only and not name.startswith("_") and name not in self._settable:
-            settable = ", ".join(sorted({*self._settable, "threshold"}))
-            text = ComponentErrors.H460.format(found=name, known=settable, name=self.name)
-            raise ValueError(text)
+            known = ", ".join(sorted(self._settable))
+            raise ValueError(ComponentErrors.H460.format(found=name, known=known, name=self.name))
         super().__setattr__(name, value)
 
     @property
@@ -222,8 +221,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         continues, and (with a warning) when settings change that decide which spans are shown. If it depends
         on an extension attribute, that is registered.
         """
-        acceptance = self._acceptance
-        if acceptance is not None and acceptance.shown != self._output_fingerprint():
+        if self._acceptance and self._acceptance.shown != self._output_fingerprint():
             warnings.warn(Warnings.W051.format(name=self.name), stacklevel=2)
             self._acceptance = None
         return self._acceptance
@@ -576,10 +574,13 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         if not has_learnt and not self.model.get_param("W").any():
             warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
         constraints, learnt = self._constraints(), self._prices.learnt
-        rules = self._cached_predictor[1].rules if self._cached_predictor is not None else None
-        same_model = rules is not None and rules.model_automaton is model.automaton
-        same = rules is not None and rules.constraints == constraints and rules.learnt is learnt
-        if rules is None or not (same_model and same):
+        rules = None if self._cached_predictor is None else self._cached_predictor[1].rules
+        if (
+            rules is None
+            or rules.model_automaton is not model.automaton
+            or rules.constraints != constraints
+            or rules.learnt is not learnt
+        ):
             carried = frozenset(model.structure.index.carried)
             rules = CompiledRules(constraints, model.scheme, model.automaton, carried, learnt)
         exact = self._decoder.exact
@@ -861,13 +862,14 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         from spacy_hocrf.learning.values import ThresholdSet, ValueKeeper
 
         def threshold() -> ThresholdSet | None:
-            before = self._configured[0]
+            before = self._configured_threshold
             return None if self.threshold == before else ThresholdSet(before, self.threshold)
 
         def set_threshold(saved: ThresholdSet | None) -> None:
-            if saved is not None and saved.before == self._configured[0]:
+            if saved is not None and saved.before == self._configured_threshold:
                 self.threshold = saved.after
 
+        accept = partial(setattr, self, "acceptance")
         joint = {} if self._joint is None else {"joint": self._joint}
         return {
             "scores": ScoresKeeper(settings, self.name, lambda: self._learner.dense_weights),
@@ -876,12 +878,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "cost": self._decoder,
             "rules": self._prices,
             "threshold": ValueKeeper("threshold", ThresholdSet, threshold, set_threshold),
-            "acceptance": ValueKeeper(
-                "acceptance",
-                Acceptance,
-                lambda: self.acceptance,
-                partial(setattr, self, "acceptance"),
-            ),
+            "acceptance": ValueKeeper("acceptance", Acceptance, lambda: self.acceptance, accept),
             **joint,
         }
 
@@ -898,7 +895,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return super().to_bytes(exclude=exclude)
 
     def _warn_of_unsaved(self) -> None:
-        if self.constraints is not self._configured[1]:
+        if self.constraints is not self._configured_constraints:
             warnings.warn(Warnings.W054.format(name=self.name), stacklevel=3)
 
     def _payload(self) -> "Payload":
@@ -933,27 +930,14 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "scores": self._scores,
             "scorer": self.scorer,
             "decoder": self._decoder.configured,
-            "constraints": self._configured[1],
+            "constraints": self._configured_constraints,
             "joint": self._joint_settings,
             "group_by": self._group_by,
             "positives_only": self._positives_only,
             "teachers": self._teachers,
             **self.cfg,
-            "threshold": self._configured[0],
+            "threshold": self._configured_threshold,
         }
-
-
-def _component(
-    cls: "type[SegmentationPipe]",
-    vocab: Vocab,
-    model: Settings,
-    name: str,
-    settings: Mapping[str, Any],
-    changed: "tuple[float | None, Constraints | None]",
-) -> "SegmentationPipe":
-    pipe = cls(vocab, model_of(model), name, **settings)
-    pipe.threshold, pipe.constraints = changed
-    return pipe
 
 
 def checked_threshold(threshold: Any, name: str) -> float | None:
@@ -967,3 +951,16 @@ def checked_threshold(threshold: Any, name: str) -> float | None:
     if is_number(threshold) and 0 <= float(threshold) <= 1:
         return float(threshold)
     raise ValueError(Errors.H055.format(found=repr(threshold), name=name))
+
+
+def _component(
+    cls: type[SegmentationPipe],
+    vocab: Vocab,
+    model_settings: Settings,
+    name: str,
+    settings: Mapping[str, Any],
+    changed: "tuple[float | None, Constraints | None]",
+) -> SegmentationPipe:
+    pipe = cls(vocab, model_of(model_settings), name, **settings)
+    pipe.threshold, pipe.constraints = changed
+    return pipe

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from spacy.language import Language
 
@@ -63,7 +63,7 @@ def _check_text(section: str, key: str, text: str) -> None:
         _refuse(key, text, section, "doubles dollar signs", instead)
 
 
-def _refuse(name: str, found: str, section: str, reason: str, instead: str) -> None:
+def _refuse(name: str, found: str, section: str, reason: str, instead: str) -> NoReturn:
     """RAISES (ValueError): H267, always."""
     where = {"name": name, "found": found, "section": section}
     raise ValueError(FeatureErrors.H267.format(**where, reason=reason, instead=instead))

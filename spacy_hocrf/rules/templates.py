@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -330,6 +330,6 @@ def _check_count(name: str, found: Any, least: int) -> None:
         refuse_rule(name, repr(found), f"a whole number of at least {least}")
 
 
-def refuse_rule(name: str, found: Any, expected: str) -> None:
+def refuse_rule(name: str, found: Any, expected: str) -> NoReturn:
     """Reject a setting. RAISES (ValueError): H214, always."""
     raise ValueError(ConstraintErrors.H214.format(name=name, found=found, expected=expected))
