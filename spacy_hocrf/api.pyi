@@ -3,7 +3,8 @@
 
 # Answers of a trained pipeline
 from spacy_hocrf.pipeline.component import SegmentationPipe as SegmentationPipe
-from spacy_hocrf.answers.reading import Reading as Reading, ScoredSpan as ScoredSpan
+from spacy_hocrf.answers.reading import Reading as Reading
+from spacy_hocrf.annotation.best_readings import ScoredSpan as ScoredSpan
 from spacy_hocrf.annotation.best_readings import ReadingSet as ReadingSet
 from spacy_hocrf.annotation.best_readings import ScoredReading as ScoredReading
 from spacy_hocrf.answers.explaining import Explanation as Explanation

@@ -11,9 +11,26 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.alternatives import Ranked
 from spacy_hocrf.types import Segments
 
-__all__ = ["BestReadings", "Columns", "RankedReadings", "ReadingSet", "ScoredReading", "ShownSpans"]
+__all__ = [
+    "BestReadings",
+    "Columns",
+    "RankedReadings",
+    "ReadingSet",
+    "ScoredReading",
+    "ScoredSpan",
+    "ShownSpans",
+]
 
 ShownSpans = tuple[tuple[int, int, str], ...]
+
+
+class ScoredSpan(NamedTuple):
+    """A span and its probability."""
+
+    start: int  # first token
+    end: int  # one past the last token
+    label: str
+    probability: float
 
 
 class ScoredReading:

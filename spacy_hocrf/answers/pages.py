@@ -4,9 +4,11 @@ The page is a single file that needs no network. Its script draws JSON data, so 
 interpreted as markup.
 """
 
+from __future__ import annotations
+
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from math import exp, inf
@@ -19,11 +21,9 @@ from numpy.typing import NDArray
 from spacy_hocrf.annotation.spans import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from spacy.tokens import Doc
 
-    from spacy_hocrf.annotation.best_readings import ScoredReading
+    from spacy_hocrf.annotation.best_readings import ScoredReading, ScoredSpan
     from spacy_hocrf.answers.explaining import Explanation
 
 __all__ = ["Answers", "as_frame", "make_page", "plain_page", "surety", "tag_of", "text_on_page"]
@@ -47,25 +47,21 @@ HEIGHT = 480
 """Height of a page in a notebook, in pixels."""
 
 
-ScoredSpan = tuple[int, int, str, float]
-"""First token, one past the last token, label and probability."""
-
-
 class Answers(Protocol):
     """The members of `answers.reading.Reading` that a page needs."""
 
-    doc: "Doc"
+    doc: Doc
     labels: tuple[str, ...]
 
     def spans(self, at_least: float) -> Sequence[ScoredSpan]: ...
 
-    def log_probability(self, spans: "Iterable[tuple[int, int, str]]") -> float: ...
+    def log_probability(self, spans: Iterable[tuple[int, int, str]]) -> float: ...
 
-    def best(self, n: int) -> "Sequence[ScoredReading]": ...
+    def best(self, n: int) -> Sequence[ScoredReading]: ...
 
     def tokens(self) -> NDArray[np.float64]: ...
 
-    def explain(self, span: tuple[int, int, str]) -> "Explanation": ...
+    def explain(self, span: tuple[int, int, str]) -> Explanation: ...
 
 
 def text_on_page(
@@ -257,7 +253,7 @@ def _reasons(
     }
 
 
-def _words(explanation: "Explanation") -> dict[str, Any]:
+def _words(explanation: Explanation) -> dict[str, Any]:
     """Return the contributions of the words of the text, largest first."""
     shares = explanation.words
     order = np.argsort(-np.abs(shares), kind="stable")[:N_REASONS]

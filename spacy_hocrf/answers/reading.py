@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice, pairwise
 from math import exp
-from typing import NamedTuple, NoReturn, overload
+from typing import NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, covered, trim
-from spacy_hocrf.annotation.best_readings import ReadingSet, ScoredReading
+from spacy_hocrf.annotation.best_readings import ReadingSet, ScoredReading, ScoredSpan
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import row_of
 from spacy_hocrf.annotation.whitespace import scores_of_shown, variants_of
@@ -41,22 +41,13 @@ from spacy_hocrf.model.scheme import OUTSIDE
 from spacy_hocrf.rules.ends import Ends
 from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials, is_number, is_whole
 
-__all__ = ["BatchReading", "Reading", "ScoredSpan", "readings_of"]
+__all__ = ["BatchReading", "Reading", "readings_of"]
 
 SPARSE_PARTS = ("row", "length", "span")
 TOLERANCE = 1e-6
 """Log probabilities that differ by less than this count as equal (rounding errors)."""
 MAX_IN_BATCH = 100
 """Up to this many readings are computed for all Docs of a batch at once; beyond it, that is slower."""
-
-
-class ScoredSpan(NamedTuple):
-    """A span and its probability."""
-
-    start: int  # first token
-    end: int  # one past the last token
-    label: str
-    probability: float
 
 
 def readings_of(

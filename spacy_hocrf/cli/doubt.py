@@ -31,11 +31,12 @@ from typer import Argument, Context, Option
 from wasabi import msg
 from wasabi.tables import table
 
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.annotation.identity import id_of
 from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.weights import set_weight
 from spacy_hocrf.answers.pages import make_page, text_on_page
-from spacy_hocrf.answers.reading import Reading, ScoredSpan
+from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, doubts_of, shortened, text_weights
 from spacy_hocrf.cli.errors import CommandErrors

@@ -25,7 +25,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.answers.reading import ScoredSpan
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.cli.counts import Item
 from spacy_hocrf.cli.shown import ShownText
 

@@ -19,10 +19,10 @@ from wasabi import msg
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.annotation import NamedSpan
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.annotation.identity import id_of
 from spacy_hocrf.annotation.prediction import Prediction
 from spacy_hocrf.answers.pages import make_page, surety, text_on_page
-from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.calibrate import calibration_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Scorer

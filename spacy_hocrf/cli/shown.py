@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.annotation.annotation import NamedSpan, trim
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.annotation.prediction import Prediction
 from spacy_hocrf.annotation.targets import Target
-from spacy_hocrf.answers.reading import Reading, ScoredSpan
+from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.features.tokens import TokenBatch
 
 __all__ = ["ShownText", "set_before"]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from srsly import json_dumps
 
-from spacy_hocrf.answers.reading import ScoredSpan
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.files import write_json, write_whole
 

@@ -18,9 +18,9 @@ from spacy.util import load_config
 from srsly import read_json
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.annotation.groups import set_group
 from spacy_hocrf.annotation.weights import set_weight
-from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto import command
 from spacy_hocrf.cli.auto.command import MODEL, auto, default_settings
 from spacy_hocrf.cli.auto.folds import Division, SettingsTrial, divide

@@ -14,8 +14,8 @@ from joint_config import joint
 from small_corpus import documents, examples, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.annotation.identity import set_identity
-from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli import doubt as module
 from spacy_hocrf.cli.doubt import DoubtPage, cross_read
 from spacy_hocrf.cli.doubts import (

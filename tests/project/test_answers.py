@@ -79,7 +79,7 @@ def test_weights_are_compared_with_none(load):
 
 def test_an_error_is_hit_by_what_overlaps_it_in_its_text(load):
     module = load("planted")
-    span = load("spacy_hocrf.answers.reading").ScoredSpan
+    span = load("spacy_hocrf.annotation.best_readings").ScoredSpan
     doubts = [
         module.Doubt(0, span(2, 4, "A", 0.1), None, 0.1, 0.9),
         module.Doubt(1, None, span(0, 3, "B", 0.8), 0.2, 0.8),

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.answers.pages import plain_page, tag_of
-from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto.estimates import QUANTILE, Curve, Score
 from spacy_hocrf.cli.auto.report import AutoResults, by_label, describe, explain, whole, within
 from spacy_hocrf.cli.doubts import ReadText

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
 
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF, Reranked
-from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.arrays import offsets_of, ranges, stretches
 from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup

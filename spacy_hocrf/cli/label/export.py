@@ -8,7 +8,7 @@ from pathlib import Path
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_hocrf.answers.reading import ScoredSpan
+from spacy_hocrf.annotation.best_readings import ScoredSpan
 from spacy_hocrf.cli.config import fit_to_texts, starting_config
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.records import ConvertedText, SourceFile
