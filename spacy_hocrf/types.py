@@ -30,6 +30,7 @@ __all__ = [
     "SIGMA_RANGE",
     "SPAN",
     "START",
+    "TINY",
     "TOKEN",
     "Expectations",
     "LabelPattern",
@@ -60,6 +61,9 @@ AUTO = "auto"
 
 MAX_ORDER = 1000
 """Largest number of earlier segments that a setting may name; each order has its own features."""
+
+TINY = float(np.finfo(np.float64).tiny)
+"""The smallest normal float64; 1 divided by it is finite."""
 
 MAX_SIGMA = 1e9
 """A larger one is as good as infinity, 1 over it as good as 0; a smaller one leaves no finite loss."""

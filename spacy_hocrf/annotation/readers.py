@@ -4,7 +4,7 @@ the text, from the reference to the predicted Doc; and a component that moves en
 
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -149,10 +149,10 @@ class AttributesCorpus:
             values: dict[Any, Any] = reference.user_data
             copied: dict[Any, Any] = example.predicted.user_data
             for token, indices in zip(example.predicted, example.alignment.x2y):
-                for start in (reference[int(i)].idx for i in indices[:1]):
-                    for name in self._attributes:
-                        if (key := ("._.", name, start, None)) in values:
-                            copied["._.", name, token.idx, None] = values[key]
+                starts = [reference[int(i)].idx for i in indices[:1]]
+                for start, name in product(starts, self._attributes):
+                    if (key := ("._.", name, start, None)) in values:
+                        copied["._.", name, token.idx, None] = values[key]
             yield example
 
 

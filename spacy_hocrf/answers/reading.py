@@ -72,7 +72,7 @@ class BatchReading:
     exact (ExpectedF): computes candidates and their probabilities.
     """
 
-    def __init__(self, part: Part, exact: ExpectedF, explainer: Explainer | None = None) -> None:
+    def __init__(self, part: Part, exact: ExpectedF, explainer: Explainer) -> None:
         self.part, self.exact, self.explainer = part, exact, explainer
         self._candidates: tuple[float, Candidates] | None = None  # of the last call
 
@@ -340,9 +340,7 @@ class Reading:
             several spans: with the reading that has exactly these.
         RAISES (ValueError): H224 to H227 for spans that the model cannot produce, or cannot do without.
         """
-        explainer = self._batch.explainer
-        assert explainer is not None
-        return explainer.explain(self._number, span, instead)
+        return self._batch.explainer.explain(self._number, span, instead)
 
     def to_html(self, at_least: float = 0.5) -> str:
         """Return an HTML page that shows the spans of at least this probability, what else they could be, and

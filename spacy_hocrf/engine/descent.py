@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike
 
 from spacy_hocrf.types import Vector
 
-__all__ = ["MIN_CURVATURE", "RUNNING", "TINY", "Descent"]
+__all__ = ["MIN_CURVATURE", "RUNNING", "Descent"]
 
 
 RUNNING = "running"
-TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
 MIN_CURVATURE = 1e-8  # of a variable, relative to the mean
 FIRST_SEARCH = 500
 """Evaluations that the first line search may use, for the scale of x is unknown: values of 1e38 need 130."""

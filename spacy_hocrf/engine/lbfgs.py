@@ -42,11 +42,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.engine.descent import MIN_CURVATURE, RUNNING, TINY, Descent
+from spacy_hocrf.engine.descent import MIN_CURVATURE, RUNNING, Descent
 from spacy_hocrf.engine.line_search import Probe, strong_wolfe
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import BLOCK, dot, sweep
-from spacy_hocrf.types import Vector
+from spacy_hocrf.types import TINY, Vector
 
 __all__ = ["LBFGS"]
 

@@ -26,9 +26,9 @@ from collections import deque
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.engine.descent import MIN_CURVATURE, RUNNING, TINY, Descent
+from spacy_hocrf.engine.descent import MIN_CURVATURE, RUNNING, Descent
 from spacy_hocrf.engine.line_search import DECREASE, ROUNDING
-from spacy_hocrf.types import Vector
+from spacy_hocrf.types import TINY, Vector
 
 __all__ = ["OWLQN", "pseudo_gradient"]
 

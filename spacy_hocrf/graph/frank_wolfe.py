@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.learning import Comparison, Task, decode, least_weights
-from spacy_hocrf.types import Vector
+from spacy_hocrf.types import TINY, Vector
 
 __all__ = ["Block", "FrankWolfe", "Value"]
 
@@ -50,8 +50,6 @@ gap that decoding found.
 """
 MAX_IDLE = 30
 """Number of outputs that are kept for each task, besides those with a share."""
-TINY = float(np.finfo(np.float64).tiny)
-"""Divisor instead of a value of 0."""
 
 
 class Value(NamedTuple):

@@ -33,7 +33,6 @@ from spacy_hocrf.learning.config_warnings import check_features
 from spacy_hocrf.learning.corpus import Corpus, Difference, Memory
 from spacy_hocrf.learning.loaded import LoadedModel
 from spacy_hocrf.learning.positives import check_positives
-from spacy_hocrf.learning.scores import looking_at
 from spacy_hocrf.learning.shards import CorpusShard, make_shards, tied_shards
 from spacy_hocrf.learning.survey import Survey, joins, patterns_of
 from spacy_hocrf.learning.training_rules import (
@@ -45,6 +44,7 @@ from spacy_hocrf.learning.training_rules import (
 )
 from spacy_hocrf.locks import new_lock
 from spacy_hocrf.model.architectures import model_of, replace_weights, set_weights, weights_of
+from spacy_hocrf.model.heads import learning_from
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings, Structure
@@ -383,7 +383,9 @@ class Learner:
         fitted = False
         for example in examples:
             if not fitted and len(example.predicted):
-                settings = looking_at(self.structure.settings, example.predicted)
+                settings = self.structure.settings
+                scores = learning_from(settings.scores, example.predicted)
+                settings = replace(settings, scores=scores)
                 self._set(settings)
                 self.corpus.set_readers(settings.templates, settings.dense)
                 fitted = True
@@ -490,12 +492,6 @@ class Learner:
         if not self.structure.ready:
             raise ValueError(Errors.H042)
         return self.trainer.objective(self)
-
-    def penalty(self) -> tuple[float, NDArray[np.float64]]:
-        """Return the penalty that a batch-wise trainer adds to the loss of all training documents, and its
-        gradient, float64 [F].
-        """
-        return self.trainer.penalty(self)
 
     @property
     def run(self) -> Run | None:

@@ -86,7 +86,7 @@ def add_gradient_into(
     potentials, backprop = model.begin_update([example.predicted for example in examples])
     loss, d_potentials = loss_of(learner, examples, potentials)
     backprop(d_potentials)
-    penalty, gradient = learner.penalty()
+    penalty, gradient = learner.trainer.penalty(learner)
     share = len(examples) / max(1, learner.documents)
     step: Any = (share * gradient).astype(np.float32)
     model.inc_grad("W", step)

@@ -1,5 +1,5 @@
-"""The weights of dense scores, saved with the model; and fixing the words and width that scores use, when
-training begins or a model is loaded.
+"""The weights of dense scores, saved with the model; and the words and widths that scores had when it was
+saved.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,31 +8,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.saved import need
 from spacy_hocrf.model.dense import n_dense
-from spacy_hocrf.model.heads import learning_from, learnt
+from spacy_hocrf.model.heads import learnt
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.saving.archive import Payload
 from spacy_hocrf.saving.persistence import Section, described
 
-__all__ = ["ScoresKeeper", "as_saved", "looking_at"]
+__all__ = ["ScoresKeeper", "as_saved"]
 
 MAX_WIDTH = 2**24
 """Limit on the rows of weights that a dense score can have."""
-
-
-def looking_at(settings: Settings, doc: Doc) -> Settings:
-    """Return a component's settings with dense scores that have been fitted to the available arrays.
-
-    doc (Doc): a training text with tokens.
-    RAISES (ValueError): as `features.vectors.Vectors.learning_from`.
-    """
-    return replace(settings, scores=learning_from(settings.scores, doc))
 
 
 def as_saved(settings: Settings, vocab: Vocab, payload: Payload) -> Settings:

@@ -106,7 +106,7 @@ class Enumerated:
         rules = CompiledRules(Constraints(), self.scheme, automaton, carried)
         under, batch = FollowedRules(rules, automaton), TokenBatch([doc])
         self.part = Part(batch, potentials, under, shown, np.arange(1))
-        self.reading = Reading(doc, BatchReading(self.part, ExpectedF()), 0, total)
+        self.reading = Reading(doc, BatchReading(self.part, ExpectedF(), None), 0, total)
         self.blank = blank if shown is not None else np.zeros(self.length, dtype=bool)
         self.trims = blank & (self.scheme.encoding != "tags")  # no shown span ends with it
 
