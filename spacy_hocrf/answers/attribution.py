@@ -21,7 +21,6 @@ from spacy_hocrf.features.templates import (
 )
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.compiled import CompiledBatch
-from spacy_hocrf.model.dense import DenseScore
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.types import INNER, Expectations, Potentials
@@ -51,8 +50,10 @@ class WordShares:
         """
         index, scheme = self._structure.index, self._structure.scheme
         of_template = [_looks_at(template) for template in index.templates]
-        of_dense = [_dense_looks_at(score) for _, score in self._structure.settings.dense]
-        rows = [score.width * scheme.n_labels for _, score in self._structure.settings.dense]
+        dense = [score for _, score in self._structure.settings.dense]
+        # a dense score looks at the token that it scores, unless it has an offset
+        of_dense = [(each.offset if isinstance(each, Vectors) else 0,) for each in dense]
+        rows = [each.width * scheme.n_labels for each in dense]
         groups = list[tuple[Offsets, Placed]]()
         for offsets in dict.fromkeys([*of_template, *of_dense]):
             if offsets is not None:
@@ -63,10 +64,6 @@ class WordShares:
                 placed = self._compiled.place_weights(np.where(fits, self._weights, 0.0))
                 groups.append((offsets, placed))
         return groups
-
-    def of_text(self, text: CompiledBatch) -> "TextShares":
-        """Return the attributions for one text."""
-        return TextShares(self, text)
 
 
 class TextShares:
@@ -134,11 +131,6 @@ def _looks_at(template: Template) -> Offsets | None:
     if isinstance(template, (FlagTemplate, RealTemplate, PiecesTemplate)):
         return (template.offset,)
     return (0,) if isinstance(template, NgramTemplate) else None
-
-
-def _dense_looks_at(score: DenseScore) -> Offsets | None:
-    """Return the offsets of the words that a dense score looks at: by default the token that it scores."""
-    return (score.offset,) if isinstance(score, Vectors) else (0,)
 
 
 def _sorted(offsets: Sequence[int]) -> Offsets:

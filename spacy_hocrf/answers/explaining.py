@@ -178,7 +178,7 @@ class Explainer:
         if cached is not None and cached.number == number:
             return cached
         compiled = self._compiled.only(int(self._part.docs[number]))
-        shares = self._shares.of_text(compiled)
+        shares = TextShares(self._shares, compiled)
         self._cached_text = _Text(number, self.contrast(number), compiled, shares)
         return self._cached_text
 

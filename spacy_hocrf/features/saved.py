@@ -40,7 +40,7 @@ def patterns_from(arrays: Arrays, n_labels: int) -> tuple[LabelPattern, ...]:
     need(len(length) >= n_labels > 0, "pattern_length")
     need((length[:n_labels] == 1).all() and (length[n_labels:] > 1).all(), "pattern_length")
     need(int(length.sum(dtype=np.uint64)) == len(label), "pattern_label")
-    need(_within(label, 0, n_labels), "pattern_label")
+    need(_within(label, n_labels), "pattern_label")
     need(np.array_equal(label[:n_labels], np.arange(n_labels)), "pattern_label")
     labels, ends = label.tolist(), np.cumsum(length, dtype=np.int64).tolist()
     patterns = tuple(tuple(labels[end - n : end]) for n, end in zip(length.tolist(), ends))
@@ -78,9 +78,9 @@ def check_arrays(
     # compared, not subtracted: a difference of int64 may wrap around
     need(offsets[0] == 0 and offsets[-1] == n_features, "feature_offsets")
     need((offsets[:-1] <= offsets[1:]).all(), "feature_offsets")
-    need(_within(pattern, 0, len(patterns)), "feature_pattern")
+    need(_within(pattern, len(patterns)), "feature_pattern")
     need(template.shape == pattern.shape, "feature_template")
-    need(_within(template, 0, len(templates)), "feature_template")
+    need(_within(template, len(templates)), "feature_template")
     # each feature's template is one of its observation's observer
     per_row = np.diff(offsets)
     observer_of = np.zeros(len(templates), dtype=np.int32)
@@ -120,5 +120,5 @@ def _check_rows(rows: NDArray[np.uint64], observers: Sequence[Observer]) -> None
             need(bool((values[:, 0] < len(template.bins)).all()), "observations")
 
 
-def _within(values: NDArray[Any], least: int, most: int) -> bool:
-    return not len(values) or bool(least <= values.min() and values.max() < most)
+def _within(values: NDArray[Any], n: int) -> bool:
+    return not len(values) or bool(0 <= values.min() and values.max() < n)

@@ -76,7 +76,8 @@ def choose_settings(learner: Learner, name: str, *, shown: bool = False) -> Choi
     if not orders and not sigmas:
         return Choice()
     sides = held_out_sides(learner.corpus, HELD_OUT_TO_CHOOSE)
-    wide = bool(settings.wider) and _tokens(sides) >= MIN_TOKENS_FOR_WIDE
+    tokens = sum(map(len, chain(*sides[0]))) if sides else 0
+    wide = bool(settings.wider) and tokens >= MIN_TOKENS_FOR_WIDE
     is_auto = {"sigma": bool(sigmas), "order": bool(orders), "wide": wide}
     names = [setting for setting, auto in is_auto.items() if auto]
     if sides:
@@ -112,11 +113,6 @@ def _orders(learner: Learner) -> Sequence[int]:
     highest = replace(settings, order=ORDERS[-1]).used
     used = {ORDERS[0], *(template.order for template in highest)}
     return [order for order in ORDERS if order in used] if settings.auto_order else []
-
-
-def _tokens(sides: Sequence[Sides]) -> int:
-    """Return the number of tokens in all texts that decide; 0 if there are none."""
-    return sum(map(len, chain(*sides[0]))) if sides else 0
 
 
 def _compare(

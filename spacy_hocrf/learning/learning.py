@@ -583,13 +583,12 @@ class Learner:
             self._survey.set_labels(structure, self.labels)
             self._install(structure)
 
-    def set_order(self, order: int | None, *, wide: bool = False) -> None:
+    def set_order(self, order: int | None, *, wide: bool) -> None:
         """Set another order, if one is given, as long as there are no features.
 
         wide (bool): include the templates that only a wide model has.
         """
-        settings = self.structure.settings
-        settings = replace(settings, wide=wide)
+        settings = replace(self.structure.settings, wide=wide)
         if order is not None:
             settings = replace(settings, order=order)
         self._set(settings)

@@ -19,7 +19,7 @@ def check_positives(
     RAISES (ValueError): H533 if no span is annotated, or none with some label, H534 if more tokens are in
         annotated spans than the trainer's ratio allows.
     """
-    span_tokens, tokens, all_labels = Counter[str](), 0, ""
+    span_tokens, tokens = Counter[str](), 0
     annotated = {label for document in documents for label in document.labels}
     for document in documents:
         tokens += document.copies * len(document)
@@ -31,7 +31,8 @@ def check_positives(
         raise ValueError(Errors.H533.format(found=len(documents), of=of))
     if not isinstance(trainer, LBFGSTrainer):
         return
-    shares = trainer.ratio if isinstance(trainer.ratio, Mapping) else {all_labels: trainer.ratio}
+    ratio = trainer.ratio
+    shares = ratio if isinstance(ratio, Mapping) else {"": ratio}  # "" is any label
     for label, share in shares.items():
         actual = (span_tokens[label] if label else span_tokens.total()) / tokens
         if actual > share:

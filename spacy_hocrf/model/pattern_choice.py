@@ -47,20 +47,18 @@ def checked_order(order: Any, patterns: PatternChoice) -> dict[str, Any]:
     patterns (PatternChoice): checked patterns; named ones determine the order.
     RAISES (ValueError): H241 for anything else, H322 for patterns of a higher order.
     """
-    longest = max(patterns, key=len, default=()) if isinstance(patterns, tuple) else None
-    named = None if longest is None else max(0, len(longest) - 1)
-    if order is not None and order != "auto":
-        if type(order) is not int or not 0 <= order <= MAX_ORDER:
-            raise ValueError(ModelErrors.H241.format(found=repr(order)[:40], most=MAX_ORDER))
-    if type(order) is int:
-        if longest is not None and len(longest) - 1 > order:
-            raise ValueError(
-                ModelErrors.H322.format(pattern=list(longest), needed=len(longest) - 1, found=order)
-            )
-        return {"order": order}
-    if named is not None:
-        return {"order": named}
-    return {"auto_order": True} if order == "auto" else {"endless": True}
+    longest = max(patterns, key=len, default=()) if isinstance(patterns, tuple) else ()
+    needed = max(0, len(longest) - 1)
+    if order is None or order == "auto":
+        if isinstance(patterns, tuple):
+            return {"order": needed}
+        return {"endless": True} if order is None else {"auto_order": True}
+    if type(order) is not int or not 0 <= order <= MAX_ORDER:
+        raise ValueError(ModelErrors.H241.format(found=repr(order)[:40], most=MAX_ORDER))
+    if needed > order:
+        text = ModelErrors.H322.format(pattern=list(longest), needed=needed, found=order)
+        raise ValueError(text)
+    return {"order": order}
 
 
 def check_counts(name: str, setting: object, counts: Iterable[object], *, least: int) -> None:
