@@ -168,9 +168,9 @@ def test_a_price_of_a_template_of_ones_own_is_checked_too(price):
 def test_rules_of_one_model_keep_few_products(monkeypatch):
     pipe = shared("semi-CRF, outside tokens").get_pipe("hocrf")
     rules = compiled(pipe, rules={"a": AtMost(price=1.0), "b": AtLeast(price=1.0)})
-    memory, product = rules.joined((0, 1)), rules.product(rules.automaton, (0, 1))
+    joined, product = rules.joined((0, 1)), rules.product(rules.automaton, (0, 1))
     assert rules.product(rules.automaton, (0, 1)) is product
-    assert memory.broken.shape == (9, 2)  # none, one or more of two labels each
+    assert joined.broken.shape == (9, 2)  # none, one or more of two labels each
     assert product.copies == 9
     assert rules.fits((0, 1), 9) and not rules.fits((0, 1), 8)
     monkeypatch.setattr("spacy_hocrf.rules.compiled.MAX_JOINT_STATES", 8)
