@@ -55,27 +55,6 @@ def all_have_written(nlp: Language, name: str) -> bool:
     return len(_fixed(nlp, name)) == len(_annotating(nlp, name))
 
 
-def _annotating(nlp: Language, name: str) -> list[str]:
-    """Names of the annotating components in front of a component, in their order."""
-    annotating = nlp.config.get("training", {}).get("annotating_components", ())
-    return _in_front(nlp.component_names, name, annotating)
-
-
-def _in_front(names: list[str], name: str, annotating: Iterable[str]) -> list[str]:
-    before = names[: names.index(name)] if name in names else []
-    return [other for other in before if other in annotating]
-
-
-def _fixed(nlp: Language, name: str) -> list[str]:
-    """Names of the annotating components in front of a component that training does not change."""
-    frozen = {*nlp.config.get("training", {}).get("frozen_components", ())}
-    return [
-        other
-        for other in _annotating(nlp, name)
-        if other in frozen or not getattr(nlp.get_pipe(other), "is_trainable", False)
-    ]
-
-
 class OnceAnnotated:
     """Avoids annotating texts again during training: `update` runs annotating components only if a trained
     component may not know the texts yet, `evaluate` runs fixed ones only on texts that are new to them.
@@ -195,6 +174,34 @@ def state_of(doc: Doc) -> bytes | None:
         return None
 
 
+def validated(examples: Iterable[Example], method: str) -> Iterator[Example]:
+    """Validate the examples one by one, so that they need not all be in memory."""
+    for example in examples:
+        validate_examples([example], method)
+        yield example
+
+
+def _annotating(nlp: Language, name: str) -> list[str]:
+    """Names of the annotating components in front of a component, in their order."""
+    annotating = nlp.config.get("training", {}).get("annotating_components", ())
+    return _in_front(nlp.component_names, name, annotating)
+
+
+def _in_front(names: list[str], name: str, annotating: Iterable[str]) -> list[str]:
+    before = names[: names.index(name)] if name in names else []
+    return [other for other in before if other in annotating]
+
+
+def _fixed(nlp: Language, name: str) -> list[str]:
+    """Names of the annotating components in front of a component that training does not change."""
+    frozen = {*nlp.config.get("training", {}).get("frozen_components", ())}
+    return [
+        other
+        for other in _annotating(nlp, name)
+        if other in frozen or not getattr(nlp.get_pipe(other), "is_trainable", False)
+    ]
+
+
 def _annotated(
     examples: Iterable[Example], pipes: list[Any], note: Callable[[Example], None] | None
 ) -> Iterator[Example]:
@@ -208,10 +215,3 @@ def _annotated(
             docs = list(pipe.pipe(docs)) if hasattr(pipe, "pipe") else [pipe(doc) for doc in docs]
         for doc, example in zip(docs, batch):
             yield Example(doc, example.reference)
-
-
-def validated(examples: Iterable[Example], method: str) -> Iterator[Example]:
-    """Validate the examples one by one, so that they need not all be in memory."""
-    for example in examples:
-        validate_examples([example], method)
-        yield example

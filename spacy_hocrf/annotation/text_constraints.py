@@ -174,6 +174,43 @@ def of_reference(example: Example, key: str) -> tuple[TextConstraint, ...]:
     return tuple(dict.fromkeys(constraints))
 
 
+def of_annotations(
+    scheme: LabelScheme, annotations: Sequence[Annotation]
+) -> TextConstraints | None:
+    """Collect the constraints of a batch of annotations, besides known spans and tokens; None without any."""
+    rows = [
+        (i, start, end, scheme.labels.index(label) if label else -1, NAMES.index(kind))
+        for i, annotation in enumerate(annotations)
+        for start, end, label, kind in annotation.constraints
+    ]
+    return TextConstraints(*np.array(rows, dtype=np.int64).T) if rows else None
+
+
+def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
+    """Add a constraint to a Doc, replacing earlier ones that contradict it.
+
+    RAISES (ValueError): H217 for an unknown kind, or tokens that are not a stretch of the text.
+    """
+    _check_kind(doc, key, constraint)
+    start, end, label, kind = constraint
+    if not 0 <= start < end <= len(doc):  # a Doc with an empty span cannot be copied
+        expected = f"its first token and one past its last, of {len(doc)}"
+        _refuse(doc, key, constraint, "is on no stretch of it", expected)
+    kept = [
+        span
+        for span in (doc.spans[key] if key in doc.spans else ())
+        if not _contradicts(constraint, _constraint(span))
+    ]
+    doc.spans[key] = [*kept, Span(doc, start, end, label, span_id=kind)]
+
+
+def put(doc: Doc, key: str, constraints: Iterable[TextConstraint]) -> None:
+    """Replace a Doc's constraints by these."""
+    doc.spans[key] = [
+        Span(doc, start, end, label, span_id=kind) for start, end, label, kind in constraints
+    ]
+
+
 def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int]]:
     """Yield the places of a constraint in the predicted Doc. A constraint on all tokens of a stretch that
     does not fit them applies to the tokens within it.
@@ -195,18 +232,6 @@ def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int
         yield from (each[:2] for each in with_whitespace(blank, start, end, ""))
     elif start < end:
         yield start, end
-
-
-def of_annotations(
-    scheme: LabelScheme, annotations: Sequence[Annotation]
-) -> TextConstraints | None:
-    """Collect the constraints of a batch of annotations, besides known spans and tokens; None without any."""
-    rows = [
-        (i, start, end, scheme.labels.index(label) if label else -1, NAMES.index(kind))
-        for i, annotation in enumerate(annotations)
-        for start, end, label, kind in annotation.constraints
-    ]
-    return TextConstraints(*np.array(rows, dtype=np.int64).T) if rows else None
 
 
 def _numbers(batch: TokenBatch, names: Sequence[str]) -> dict[int, int]:
@@ -244,31 +269,6 @@ def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
             overlap = f"overlaps {one.label} on tokens {one.start} to {one.end}"
             expected = "spans that can be there together"
             _refuse(doc, key, other, f"({other.label}) {overlap}", expected)
-
-
-def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
-    """Add a constraint to a Doc, replacing earlier ones that contradict it.
-
-    RAISES (ValueError): H217 for an unknown kind, or tokens that are not a stretch of the text.
-    """
-    _check_kind(doc, key, constraint)
-    start, end, label, kind = constraint
-    if not 0 <= start < end <= len(doc):  # a Doc with an empty span cannot be copied
-        expected = f"its first token and one past its last, of {len(doc)}"
-        _refuse(doc, key, constraint, "is on no stretch of it", expected)
-    kept = [
-        span
-        for span in (doc.spans[key] if key in doc.spans else ())
-        if not _contradicts(constraint, _constraint(span))
-    ]
-    doc.spans[key] = [*kept, Span(doc, start, end, label, span_id=kind)]
-
-
-def put(doc: Doc, key: str, constraints: Iterable[TextConstraint]) -> None:
-    """Replace a Doc's constraints by these."""
-    doc.spans[key] = [
-        Span(doc, start, end, label, span_id=kind) for start, end, label, kind in constraints
-    ]
 
 
 def _contradicts(new: TextConstraint, old: TextConstraint) -> bool:

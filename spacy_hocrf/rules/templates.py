@@ -274,6 +274,31 @@ def rules_of(template: RuleTemplate, labels: Sequence[str]) -> list[Rule]:
     ]
 
 
+def place_of(label: str, labels: Sequence[str]) -> int:
+    """Return the index of a label among those of a model. RAISES (ValueError): H215 for an unknown one."""
+    if label not in labels:
+        raise ValueError(ConstraintErrors.H215.format(found=label, known=", ".join(labels)))
+    return labels.index(label)
+
+
+def checked_price(price: Any) -> float | str:
+    """Check a price and return it as a number or "learnt". RAISES (ValueError): H214 for anything else."""
+    if price == LEARNT:
+        return LEARNT
+    try:
+        number = math.nan if isinstance(price, bool) else float(price)
+    except (OverflowError, TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= DEAREST and number != math.inf:
+        refuse_rule("price", repr(price), f'a number from 0 to {DEAREST:g}, "inf" or "{LEARNT}"')
+    return number
+
+
+def refuse_rule(name: str, found: Any, expected: str) -> NoReturn:
+    """Reject a setting. RAISES (ValueError): H214, always."""
+    raise ValueError(ConstraintErrors.H214.format(name=name, found=found, expected=expected))
+
+
 def _checked_rule(rule: Rule, template: RuleTemplate, labels: Sequence[str]) -> Rule:
     """Return a rule with arrays of the types of `Rule`. RAISES (ValueError): H311 if they do not fit."""
     after, kept = np.asarray(rule.after), np.asarray(rule.kept)
@@ -300,26 +325,6 @@ def _counted(label: int, number: int, n_labels: int, *, most: bool) -> Rule:
     return Rule(after, few if most else ~few)
 
 
-def place_of(label: str, labels: Sequence[str]) -> int:
-    """Return the index of a label among those of a model. RAISES (ValueError): H215 for an unknown one."""
-    if label not in labels:
-        raise ValueError(ConstraintErrors.H215.format(found=label, known=", ".join(labels)))
-    return labels.index(label)
-
-
-def checked_price(price: Any) -> float | str:
-    """Check a price and return it as a number or "learnt". RAISES (ValueError): H214 for anything else."""
-    if price == LEARNT:
-        return LEARNT
-    try:
-        number = math.nan if isinstance(price, bool) else float(price)
-    except (OverflowError, TypeError, ValueError):
-        number = math.nan
-    if not 0 <= number <= DEAREST and number != math.inf:
-        refuse_rule("price", repr(price), f'a number from 0 to {DEAREST:g}, "inf" or "{LEARNT}"')
-    return number
-
-
 def _is_pair(pair: Any) -> bool:
     texts = not isinstance(pair, str) and all(isinstance(label, str) for label in pair)
     return texts and len(pair) == 2 and pair[0] != pair[1]
@@ -328,8 +333,3 @@ def _is_pair(pair: Any) -> bool:
 def _check_count(name: str, found: Any, least: int) -> None:
     if not is_whole(found) or found < least:
         refuse_rule(name, repr(found), f"a whole number of at least {least}")
-
-
-def refuse_rule(name: str, found: Any, expected: str) -> NoReturn:
-    """Reject a setting. RAISES (ValueError): H214, always."""
-    raise ValueError(ConstraintErrors.H214.format(name=name, found=found, expected=expected))
