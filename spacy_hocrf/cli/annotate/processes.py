@@ -155,24 +155,23 @@ def work() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it, and closes the input
     descriptor = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    with os.fdopen(descriptor, "wb") as output:
-        messages = SimpleQueue[bytes]()
-        reader = Thread(target=_read_ahead, args=(sys.stdin.buffer, messages), daemon=True)
-        reader.start()
-        make, do = messages.get(), None
-        with suppress(OSError):  # the parent process is gone
-            while True:
-                task = messages.get()
-                try:
-                    if do is None:
-                        do = pickle.loads(make)()
-                        gc.freeze()  # the pipeline stays: spare the garbage collector
-                    answer = do(pickle.loads(task))
-                except Exception as error:
-                    answer = _Failed(error, format_exc())
-                pickle.dump(answer, output)
-                output.flush()
-        reader.join()  # the reader ends this process
+    messages = SimpleQueue[bytes]()
+    reader = Thread(target=_read_ahead, args=(sys.stdin.buffer, messages), daemon=True)
+    reader.start()
+    make, do = messages.get(), None
+    with suppress(OSError), os.fdopen(descriptor, "wb") as output:  # until the parent is gone
+        while True:
+            task = messages.get()
+            try:
+                if do is None:
+                    do = pickle.loads(make)()
+                    gc.freeze()  # the pipeline stays: spare the garbage collector
+                answer = do(pickle.loads(task))
+            except Exception as error:
+                answer = _Failed(error, format_exc())
+            pickle.dump(answer, output)
+            output.flush()
+    reader.join()  # the reader ends this process
 
 
 def _read_ahead(stream: IO[bytes], messages: "SimpleQueue[bytes]") -> None:
