@@ -24,7 +24,6 @@ from spacy_hocrf.answers.contrast import Asked, Contrast
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.predictor import Predictor
 from spacy_hocrf.model.compiled import CompiledBatch
-from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.types import Segments
 
 __all__ = ["Explainer", "Explanation", "Reason"]
@@ -141,11 +140,8 @@ class Explainer:
     @cached_property
     def _weights(self) -> NDArray[np.float64]:
         """Weights of the features, followed by those of the dense scores, float64 [F]."""
-        weights = self._predictor.weights
-        if isinstance(weights, Placed):
-            place = self._compiled.compiled.place
-            return np.concatenate([weights.values[place], weights.dense])
-        return weights
+        placed, place = self._predictor.weights, self._compiled.compiled.place
+        return np.concatenate([placed.values[place], placed.dense])
 
     @cached_property
     def _shares(self) -> WordShares:

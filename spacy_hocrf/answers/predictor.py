@@ -75,13 +75,13 @@ Read = Callable[[Part], tuple[Result, NDArray[np.bool_]]]
 class Predictor:
     """A trained model, and the constraints on its predictions.
 
-    weights (Placed, or float64 [F]): placed in the compiled index, or as they are learnt.
+    weights (Placed): weights of the features, and of the dense scores, placed in the compiled index.
     rules (CompiledRules): the constraints; they hold the model's labels and automaton.
     exact (ExpectedF): finds all probable spans, whatever the decoder.
     """
 
     structure: Structure
-    weights: Placed | NDArray[np.float64]
+    weights: Placed
     target: Target
     rules: CompiledRules
     decoder: Decoder = field(default_factory=Viterbi)

@@ -109,7 +109,7 @@ class Constrained:
 
     def predictor(self, decoder):
         target = TagsTarget(True) if self.scheme.encoding == "tags" else EntsTarget("s", True)
-        return Predictor(self.structure, np.zeros(0), target, self.rules, decoder)
+        return Predictor(self.structure, None, target, self.rules, decoder)
 
     def predicted(self, decoder):
         (found,) = self.predictor(decoder).predict(self.batch(), scores=True, threshold=None)
