@@ -54,11 +54,11 @@ class Revised(NamedTuple):
     best: Best
     # of each Doc, given the others' segmentations; spans and their probabilities are read off these
     potentials: Potentials
-    keeps_best: bool = False  # must each Doc get its best segmentation, whatever the decoder?
+    keeps_best: bool  # must each Doc get its best segmentation, whatever the decoder?
     # [D] upper bound, in nats, on how much better a joint segmentation could score
-    gap: NDArray[np.float64] | None = None
-    certificate: NDArray[np.bool_] | None = None  # [D] proved optimal?
-    traces: Sequence[Trace] | None = None  # [D] trace of the decoding, if requested
+    gap: NDArray[np.float64]
+    certificate: NDArray[np.bool_]  # [D] proved optimal?
+    traces: Sequence[Trace | None]  # [D] trace of the decoding, if requested
 
 
 Revise = Callable[[TokenBatch, Potentials, Automaton, Best | BoundedBest], Revised]
@@ -124,10 +124,9 @@ class Predictor:
             predictions = [prediction._replace(text_probability=p) for prediction, p in pairs]
         if self.target.n_best:
             self._add_alternatives(predictions, decoded)
-        revised = decoded.revised
-        if revised is not None and revised.gap is not None and revised.certificate is not None:
-            traces: Sequence[Trace | None] = revised.traces or [None] * len(predictions)
-            proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist(), traces)
+        if decoded.revised is not None:
+            gaps, certificates, traces = decoded.revised[3:]
+            proofs = zip(predictions, gaps.tolist(), certificates.tolist(), traces)
             predictions = [
                 prediction._replace(gap=gap, certificate=certificate, trace=trace)
                 for prediction, gap, certificate, trace in proofs

@@ -132,10 +132,9 @@ class JointDecoder:
             rewarded = RewardedPotentials(potentials, automaton.limits, problem.vertices)
             rewarded.put(problem.rewards(problem.vertices.states_in(joint.segments), finite))
             potentials = rewarded.potentials
-        shown = traces if self.settings.trace else None
-        return Revised(
-            joint, potentials, bool(np.isinf(self.weights).any()), gap, certificate, shown
-        )
+        keeps_best = bool(np.isinf(self.weights).any())
+        shown = traces if self.settings.trace else [None] * n
+        return Revised(joint, potentials, keeps_best, gap, certificate, shown)
 
     def _finite(
         self, problem: JointProblem, subproblem: SegmentationSubproblem

@@ -202,7 +202,7 @@ class Learner:
         if self.constraints is None or not self.constrained:
             return None
         if self._rules is None or self._rules.rules.model_automaton is not self.plain:
-            carried = frozenset(self.structure.index.carried)
+            carried = self.structure.index.carried
             rules = CompiledRules(self.constraints, self.scheme, self.plain, carried)
             self._rules = TrainingRules(rules)
         return self._rules

@@ -74,7 +74,7 @@ def learn_prices(learner: Learner, constraints: Constraints, name: str) -> dict[
     lost = 0
     sides = held_out_sides(learner.corpus, HELD_OUT_TO_LEARN)
     for model, documents in held_out_models(learner, sides):
-        carried = frozenset(model.structure.index.carried)
+        carried = model.structure.index.carried
         rules = CompiledRules(constraints, model.scheme, model.plain, carried)
         for sets in _sets_of(model, rules, documents):
             if sets is None:

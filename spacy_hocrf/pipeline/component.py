@@ -581,7 +581,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             or rules.constraints != constraints
             or rules.learnt is not learnt
         ):
-            carried = frozenset(model.structure.index.carried)
+            carried = model.structure.index.carried
             rules = CompiledRules(constraints, model.scheme, model.automaton, carried, learnt)
         exact = self._decoder.exact
         return Predictor(model.structure, model.placed, self.target, rules, decoder, exact)

@@ -5,7 +5,7 @@ spans are followed where a text could break them (violations.py): on its probabl
 with an automaton that remembers their states (engine/rules.py).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -77,7 +77,7 @@ class CompiledRules:
         constraints: Constraints,
         scheme: LabelScheme,
         automaton: Automaton,
-        carried: frozenset[LabelPattern],
+        carried: Collection[LabelPattern],
         learnt: Mapping[str, float] | None = None,
     ) -> None:
         for label in constraints.labels:
