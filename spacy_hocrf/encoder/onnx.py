@@ -33,7 +33,7 @@ TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 Integers = NDArray[np.int64]
 Rows = NDArray[np.float32]
-Window = tuple[int, int, int, int]
+PieceWindow = tuple[int, int, int, int]
 """First piece and one past the last; and the same for the pieces whose rows are kept, up to the middle of the
 overlap of two windows.
 """
@@ -88,7 +88,7 @@ class _Pieces(NamedTuple):
     words: Integers  # [n] number of each piece's word, ascending
     pooled: NDArray[np.bool_]  # [n] does the row of the piece count for its word?
 
-    def read(self, column: Integers, window: Window) -> Integers:
+    def read(self, column: Integers, window: PieceWindow) -> Integers:
         """Return the pieces of a window, between those that are added."""
         before, end = self.before, self.before + len(self.words)
         inner = column[before + window[0] : before + window[1]]
@@ -125,7 +125,7 @@ class Encoder:
         """
         pieces = [self._cut(words) for words in texts]
         rows_of = [np.zeros((len(words), self.width), dtype=np.float32) for words in texts]
-        groups = defaultdict[int, list[tuple[int, Window]]](list)
+        groups = defaultdict[int, list[tuple[int, PieceWindow]]](list)
         for i, text in enumerate(pieces):
             added = len(text.ids) - len(text.words)
             for window in _windows(len(text.words), max(self._window - added, 1)):
@@ -216,7 +216,7 @@ class Encoder:
         return name, fitting[name]
 
 
-def _windows(size: int, most: int) -> Iterator[Window]:
+def _windows(size: int, most: int) -> Iterator[PieceWindow]:
     """Yield windows over the pieces of a text: one, or several of equal length."""
     if size == 0:
         return

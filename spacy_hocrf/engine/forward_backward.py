@@ -40,7 +40,7 @@ time.
 """
 
 Sequences = NDArray[np.int64]  # [n] their numbers
-Run = Callable[[Memory, EngineKernels, Sequences, str], Lost]
+KernelRun = Callable[[Memory, EngineKernels, Sequences, str], Lost]
 
 
 class Buffers(Scratch):
@@ -230,7 +230,7 @@ def log_state_scores(
 
 
 def run_kernels(
-    run: Run, problem: Problem, buffers: Buffers, space: str, among: Sequences | None = None
+    run: KernelRun, problem: Problem, buffers: Buffers, space: str, among: Sequences | None = None
 ) -> list[int]:
     """Run a kernel on all sequences, or `among` some. RETURNS (list[int]): sequences in which a value was
     lost for good.

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from spacy.vocab import Vocab
 
-__all__ = ["FETCH", "Rows", "Vectors", "Words", "check_scale", "make_vectors"]
+__all__ = ["FETCH", "VectorRows", "Vectors", "Words", "check_scale", "make_vectors"]
 
-Rows = NDArray[np.float32] | NDArray[np.float64]
+VectorRows = NDArray[np.float32] | NDArray[np.float64]
 
 NOWHERE = -1
 """Number of the position beyond either end of a Doc."""
@@ -194,11 +194,11 @@ class Vectors:
         np.add.at(summed, codes, expectations)
         return self.from_rows(self.words.rows(numbers), summed)
 
-    def of_rows(self, rows: Rows, weights: Matrix) -> Matrix:
+    def of_rows(self, rows: VectorRows, weights: Matrix) -> Matrix:
         """Return arrays [n, K] · weights [K, Y], float64 [n, Y]."""
         return multiply(rows, self.scale * weights)
 
-    def from_rows(self, rows: Rows, expectations: Matrix) -> Matrix:
+    def from_rows(self, rows: VectorRows, expectations: Matrix) -> Matrix:
         """Apply the transpose of `of_rows`: arrays' · expectations [n, Y], float64 [K, Y]."""
         counts = multiply_transposed(rows, expectations)
         counts *= self.scale

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.features.vectors import Rows, Vectors
+from spacy_hocrf.features.vectors import VectorRows, Vectors
 from spacy_hocrf.types import Matrix
 
 __all__ = ["KnownWords", "Table", "WordScore", "known_words", "numbers_of_words", "tables_of"]
@@ -58,7 +58,7 @@ class Table(NamedTuple):
 
     score: Vectors
     first: int  # place of its first weight among the dense ones
-    vectors: Rows  # [U, K] rows of the known words
+    vectors: VectorRows  # [U, K] rows of the known words
 
     def weights(self, dense: Matrix, n_labels: int) -> Matrix:
         """Return its part of all dense weights, float64 [K, Y], as a view."""
@@ -138,7 +138,7 @@ def tables_of(
 ) -> tuple[Table, ...]:
     """Return the tables of the dense scores of words, in their order."""
     tables, first = list[Table](), 0
-    vectors: dict[bool, Rows] = {}  # by `normalize`, shared by several scores
+    vectors: dict[bool, VectorRows] = {}  # by `normalize`, shared by several scores
     for _, score in scores:
         if isinstance(score, Vectors) and score.words is not None and known_words is not None:
             if score.normalize not in vectors:
@@ -148,6 +148,6 @@ def tables_of(
     return tuple(tables)
 
 
-def _as_multiplied(vectors: NDArray[np.float32]) -> Rows:
+def _as_multiplied(vectors: NDArray[np.float32]) -> VectorRows:
     """Convert few vectors to float64 in advance, since the conversion takes as long as the product."""
     return vectors.astype(np.float64) if vectors.size <= MAX_CONVERTED else vectors

@@ -31,7 +31,7 @@ BLOCK = 12  # bytes that are hashed at a time
 SEED = 0xDEADBEEF
 MIX, FINISH = (4, 6, 8, 16, 19, 4), (14, 11, 25, 16, 4, 14, 24)  # bits to rotate by
 
-Words = NDArray[np.uint32]
+Words32 = NDArray[np.uint32]
 
 
 def read_quarks(data: bytes, start: int) -> list[str]:
@@ -69,7 +69,7 @@ def write_quarks(strings: Sequence[str]) -> bytes:
     return b"".join([header, pairs, *records, slots, offsets.tobytes()])
 
 
-def hash_keys(keys: Sequence[bytes]) -> Words:
+def hash_keys(keys: Sequence[bytes]) -> Words32:
     """Return the hash of each key, uint32 [n]."""
     result = np.zeros(len(keys), dtype=np.uint32)
     by_length: dict[int, list[int]] = {}
@@ -94,7 +94,7 @@ def _read_record(data: bytes, start: int, end: int) -> str:
         raise ValueError("a string is not UTF-8") from error
 
 
-def _hash_tables(hashed: Words, offsets: Words, first: int) -> tuple[bytes, bytes]:
+def _hash_tables(hashed: Words32, offsets: Words32, first: int) -> tuple[bytes, bytes]:
     """Return offset and number of slots of each table, and all slots, which begin at `first`. A table has two
     slots per string, and a string takes the first free one from its own place on.
     """
@@ -117,7 +117,7 @@ def _hash_tables(hashed: Words, offsets: Words, first: int) -> tuple[bytes, byte
     return b"".join(pairs), b"".join(slots)
 
 
-def _hash(words: Words, length: int) -> Words:
+def _hash(words: Words32, length: int) -> Words32:
     """Hashes [n] of keys of equal length, uint32 [n, ·] padded with 0 to whole blocks.
 
     In every step the three parts of the state are rotated.
@@ -136,6 +136,6 @@ def _hash(words: Words, length: int) -> Words:
     return b
 
 
-def _rotated(x: Words, bits: int) -> Words:
-    rotated: Words = (x << np.uint32(bits)) | (x >> np.uint32(32 - bits))
+def _rotated(x: Words32, bits: int) -> Words32:
+    rotated: Words32 = (x << np.uint32(bits)) | (x >> np.uint32(32 - bits))
     return rotated

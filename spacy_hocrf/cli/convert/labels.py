@@ -170,12 +170,12 @@ def _runs(labels: Sequence[str], silent: Set[str] = OUTSIDE) -> list[CharSpan]:
     return spans
 
 
-Part = tuple[str, str]
+Tag = tuple[str, str]
 """A letter and the label of a span; "O" and "" for tokens outside."""
 
 
 def _read(
-    text: LabelledTokens, parts: Sequence[Part | None], begins: bool
+    text: LabelledTokens, parts: Sequence[Tag | None], begins: bool
 ) -> tuple[list[CharSpan], list[tuple[int, int]]]:
     """Find spans and unknown tokens. begins (bool): does the corpus mark the beginnings of spans?"""
     spans, misplaced = _spans(parts)
@@ -198,16 +198,16 @@ def _unknown(text: LabelledTokens, bad: Set[str]) -> list[tuple[int, int]]:
     return [(i, i + 1) for i in tokens]
 
 
-def _parsed(labels: Sequence[str], way: str, silent: Set[str] = frozenset()) -> list[Part | None]:
+def _parsed(labels: Sequence[str], way: str, silent: Set[str] = frozenset()) -> list[Tag | None]:
     """Split each label into a letter and the label of a span; None if it is neither that nor outside."""
-    part_of: dict[str, Part | None] = {label: ("O", "") for label in (OUTSIDE | {"o"}) - silent}
+    part_of: dict[str, Tag | None] = {label: ("O", "") for label in (OUTSIDE | {"o"}) - silent}
     for label in set(labels) - part_of.keys():
         match = WAYS[way].fullmatch(label)
         part_of[label] = match and (match["letter"].upper(), match["label"] or NAMELESS)
     return [part_of[label] for label in labels]
 
 
-def _spans(parts: Sequence[Part | None]) -> tuple[list[CharSpan], list[int]]:
+def _spans(parts: Sequence[Tag | None]) -> tuple[list[CharSpan], list[int]]:
     """Find the spans, and the tokens with a letter for the inside or end of a span that was not begun."""
     spans, misplaced = list[CharSpan](), list[int]()
     open_ = ""  # label of the span that the next token may be in
