@@ -25,8 +25,8 @@ __all__ = ["RulePrices"]
 class RulePrices:
     """Learnt prices by rule name, which it also saves.
 
-    constraints (Callable[[], Constraints]): returns the rules. name (str): name of the component, for the
-        log.
+    constraints (Callable[[], Constraints]): returns the current constraints.
+    name (str): name of the component, for the log.
     """
 
     setting = "[components.*.constraints.rules]"

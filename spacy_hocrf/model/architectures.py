@@ -17,6 +17,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.checks import checked_template
 from spacy_hocrf.features.combined import Wider
 from spacy_hocrf.features.templates import Template
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.features.window import make_window
 from spacy_hocrf.model.dense import checked_scores
@@ -181,7 +182,8 @@ def _forward(
     rows, backprop_rows = None, None
     if is_train and model.layers:
         rows, backprop_rows = model.layers[0](list(docs), is_train)
-    batch = structure.compile(structure.observe(docs, rows), structure.allowed(docs))
+    tokens = TokenBatch(docs)
+    batch = structure.compile(structure.observe(tokens, rows), structure.allowed(tokens))
     weights = weights_of(model)
     potentials = batch.potentials(weights)
 
