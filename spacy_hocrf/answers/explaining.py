@@ -9,6 +9,7 @@ without it, s', are the sum of the features' contributions:
 plus the difference in the penalties that the two pay for broken rules.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -61,12 +62,11 @@ class Explanation:
     @cached_property
     def templates(self) -> dict[str, float]:
         """Total contribution of each template and dense score, largest absolute value first."""
-        parts, totals = self._parts, dict[str, float]()
+        parts, totals = self._parts, defaultdict[str, float](float)
         for feature, value in zip(parts.features.tolist(), parts.values.tolist()):
-            name = parts.template(feature)
-            totals[name] = totals.get(name, 0.0) + value
+            totals[parts.template(feature)] += value
         for reason in parts.dense:
-            totals[reason.template] = totals.get(reason.template, 0.0) + reason.contribution
+            totals[reason.template] += reason.contribution
         return dict(sorted(totals.items(), key=lambda item: -abs(item[1])))
 
     def observations(self, top: int | None = None) -> list[tuple[str, float]]:
@@ -75,19 +75,19 @@ class Explanation:
         top (Optional[int]): return only the first `top`.
         """
         parts = self._parts
-        first = dict[tuple[int, int], int]()  # one feature of each observation
-        total = dict[tuple[int, int], float]()
+        totals = defaultdict[tuple[int, int] | str, float](float)
+        feature_of = dict[tuple[int, int], int]()  # one of each observation
         places = zip(parts.observations.tolist(), parts.templates.tolist())
         for place, feature, value in zip(places, parts.features.tolist(), parts.values.tolist()):
-            first.setdefault(place, feature)
-            total[place] = total.get(place, 0.0) + value
-        dense = dict[str, float]()
+            feature_of.setdefault(place, feature)
+            totals[place] += value
         for reason in parts.dense:
-            dense[reason.feature] = dense.get(reason.feature, 0.0) + reason.contribution
-        totals: list[tuple[float, int, str]] = [(v, first[place], "") for place, v in total.items()]
-        totals += [(value, -1, name) for name, value in dense.items()]
-        largest = sorted(totals, key=lambda row: -abs(row[0]))[:top]
-        return [(name or parts.words(feature)[0], value) for value, feature, name in largest]
+            totals[reason.feature] += reason.contribution
+        largest = sorted(totals.items(), key=lambda item: -abs(item[1]))[:top]
+        return [
+            (place if isinstance(place, str) else parts.words(feature_of[place])[0], value)
+            for place, value in largest
+        ]
 
     @cached_property
     def words(self) -> NDArray[np.float64]:
