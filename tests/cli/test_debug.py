@@ -1,10 +1,13 @@
 """`python -m spacy hocrf debug`: each thing that it finds, in a corpus that has just that."""
 
+from types import SimpleNamespace
+
 import commands
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
+from spacy.util import registry
 from thinc.api import Config
 
 from spacy_hocrf.annotation.gold import Gold
@@ -12,6 +15,7 @@ from spacy_hocrf.annotation.targets import EntsTarget, TagsTarget
 from spacy_hocrf.cli.checking import Seen, facts_of, repeats_of, seen_in
 from spacy_hocrf.cli.config import starting_config
 from spacy_hocrf.cli.debug import SAMPLE, _corpus_notes, _kind_notes, _print, check
+from spacy_hocrf.training.base import BaseTrainer
 
 NLP, TARGET = spacy.blank("en"), EntsTarget(None, False)
 TEXT = "Ada Lovelace met Max in Paris"
@@ -295,6 +299,17 @@ def test_a_tagger_and_a_trainer_without_an_objective(tmp_path):
     assert result.train.labels["X"].annotated == 6 and result.train.touching == 0
     assert result.cost.seconds is None and result.cost.features > 0
     assert result.shared == 6 and result.cost.kept > 0
+
+
+def test_a_trainer_of_ones_own_without_an_objective(tmp_path):
+    class OwnTrainer(BaseTrainer):
+        def begin(self, model):
+            run = dict.fromkeys(("loss", "running", "status", "evaluations", "step"), 0)
+            return SimpleNamespace(weights=model.weights, **run)
+
+    registry.misc("test.OwnTrainer.v1", func=OwnTrainer)
+    cost = found(tmp_path, several(), trainer={"@misc": "test.OwnTrainer.v1"}).cost
+    assert cost.seconds is None and cost.features > 0
 
 
 def test_the_command_prints_it(tmp_path):
