@@ -151,7 +151,7 @@ def check(config: Config, component: str | None = None) -> Checked:
     if scored is not None and not scored:
         notes.append("The development corpus has no texts: every score of `spacy train` will be 0.")
     notes += _label_notes(facts, facts_of_dev)
-    if not isinstance(pipe.target, TagsTarget):
+    if not (isinstance(pipe.target, TagsTarget) or pipe.gold.positives_only):
         notes += _repeat_notes(repeats_of(pipe.target, train))
     seen = seen_in(pipe.target, train, dev), seen_in(pipe.target, train)
     if min(len(train), len(dev)) >= MIN_COMPARED:

@@ -110,8 +110,9 @@ def test_overlapping_spans_are_counted(tmp_path):
 def test_annotated_phrases_that_stand_elsewhere_without_annotation(tmp_path):
     names = ["Ada", "Max", "Emmy", "Grace", "Alan"]
 
-    def notes(docs):
-        return [note for note in found(tmp_path, docs).notes if "annotated phrases" in note]
+    def notes(docs, **settings):
+        result = found(tmp_path, docs, **settings)
+        return [note for note in result.notes if "annotated phrases" in note]
 
     marked = [annotated(f"{name} met {name}", [(0, len(name), "PERSON")]) for name in names]
     [note] = notes(marked)
@@ -119,6 +120,8 @@ def test_annotated_phrases_that_stand_elsewhere_without_annotation(tmp_path):
         "5 of 5 annotated phrases, such as 'Ada', 'Max', 'Emmy', also stand where"
     )
     assert "less than 6%" in note and "positives_only" in note
+    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "ratio": 0.5}
+    assert notes(marked, positives_only=True, trainer=trainer) == []  # it has been set
     for doc in marked:  # what is unknown is not known to be no span
         doc.set_ents(list(doc.ents), default="missing")
     assert notes(marked) == []
