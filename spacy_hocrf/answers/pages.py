@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.annotation.best_readings import ScoredReading, ScoredSpan
 from spacy_hocrf.annotation.spans import words_of
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-    from spacy_hocrf.annotation.best_readings import ScoredReading, ScoredSpan
     from spacy_hocrf.answers.explaining import Explanation
 
 __all__ = ["Answers", "as_frame", "make_page", "plain_page", "surety", "tag_of", "text_on_page"]

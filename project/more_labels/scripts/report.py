@@ -11,7 +11,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 from common.report import DocumentArgument, LinesArgument, Result, group, read_lines, show, table
 
 SYSTEMS = ("extend", "extend all", "alone", "again", "everything", "ner")
-SHOWN = ("extend", "extend all", "again", "everything", "ner")
+SHOWN = ("extend", "extend all", "again", "ner")
 """Systems that know the other labels from the same annotation."""
 
 
