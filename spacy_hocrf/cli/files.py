@@ -18,10 +18,10 @@ def write_whole(path: Path, content: bytes | str) -> None:
     /dev/stdout, is written to as it is. Text is written as UTF-8.
     """
     content = content.encode() if isinstance(content, str) else content
-    path = path.resolve() if path.is_file() else path
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
+    path = path.resolve()  # a link stays
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
     try:

@@ -16,7 +16,6 @@ from spacy_hocrf.types import Matrix
 
 __all__ = ["MAX_TILE", "multiply", "multiply_transposed"]
 
-
 MAX_TILE = 2**18
 """Most multiplications in a tile."""
 MIN_ROWS, MAX_ROWS = 16, 1024
