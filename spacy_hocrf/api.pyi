@@ -24,6 +24,7 @@ from spacy_hocrf.annotation.acceptance import Acceptance as Acceptance
 from spacy_hocrf.cli.accept import (
     WholeTexts as WholeTexts,
     accept as accept,
+    calibration_errors as calibration_errors,
     whole_texts as whole_texts,
 )
 from spacy_hocrf.rules.proposals import (

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
 from math import ceil, floor, inf, lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +37,11 @@ from spacy_hocrf.cli.shown import ShownText, set_before
 from spacy_hocrf.engine.lbfgs import LBFGS
 
 __all__ = [
+    "CalibrationErrors",
     "WholeTexts",
     "accept",
     "binomial",
+    "calibration_errors",
     "correction",
     "farthest_behind",
     "least_texts",
@@ -59,6 +62,31 @@ ACCEPT_NONE = Acceptance(0.5, 0.5, None, 0, 0)
 """Makes the component compute the probabilities, and accepts nothing."""
 
 
+class CalibrationErrors(NamedTuple):
+    """How far n probabilities are from how often they are right."""
+
+    ece: float  # expected calibration error: mean of |share right - mean probability| over bins
+    by_chance: float  # the one that probabilities without any error have on average
+
+
+def calibration_errors(
+    probability: NDArray[np.float64], right: NDArray[np.bool_]
+) -> CalibrationErrors:
+    """Return the errors in BINS bins of equal width; zeros for no probabilities.
+
+    Without any error, the number of right ones in a bin is nearly normal around Σ p, with the variance
+    v = Σ p (1 - p), and differs from Σ p by √(2 v / π) on average.
+
+    probability (float64 [n]): from 0 to 1. right (bool [n]): is it right?
+    """
+    place = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
+    gaps = np.bincount(place, right - probability, BINS)
+    variances = np.bincount(place, probability * (1.0 - probability), BINS)
+    n = max(1, len(probability))
+    by_chance = np.sqrt(2.0 * variances / np.pi).sum() / n
+    return CalibrationErrors(float(np.abs(gaps).sum() / n), float(by_chance))
+
+
 @dataclass(frozen=True)
 class WholeTexts:
     """How a model does on n annotated texts that it has not seen."""
@@ -70,12 +98,9 @@ class WholeTexts:
     behind: NDArray[np.float64] | None = None
 
     @property
-    def ece(self) -> float:
-        """Expected calibration error, in BINS bins of equal width."""
-        place = np.minimum((self.probability * BINS).astype(np.int64), BINS - 1)
-        sizes = np.bincount(place, minlength=BINS)
-        gaps = [np.bincount(place, x, BINS) for x in (self.right, self.probability)]
-        return float(np.abs(gaps[0] - gaps[1]).sum() / max(1, int(sizes.sum())))
+    def errors(self) -> CalibrationErrors:
+        """Errors of the probabilities."""
+        return calibration_errors(self.probability, self.right)
 
     def only(self, mask: NDArray[np.bool_]) -> "WholeTexts":
         """Select texts by a mask, bool [n]."""

@@ -29,7 +29,14 @@ from wasabi import msg
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.targets import TagsTarget, Target
 from spacy_hocrf.answers.reading import Reading
-from spacy_hocrf.cli.accept import WholeTexts, accept, binomial, warn_unlike, whole_texts
+from spacy_hocrf.cli.accept import (
+    WholeTexts,
+    accept,
+    binomial,
+    calibration_errors,
+    warn_unlike,
+    whole_texts,
+)
 from spacy_hocrf.cli.auto.estimates import Interval, proportion
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
@@ -79,7 +86,8 @@ class Reliability:
     """How well calibrated the probabilities of spans are."""
 
     spans: int  # with at least MIN_PROBABILITY
-    ece: float  # expected calibration error: mean of |share right - mean probability| over bins
+    ece: float  # as in `accept.CalibrationErrors`
+    by_chance: float
     brier: float  # mean squared difference from 1 for right spans and 0 for others
 
 
@@ -114,10 +122,9 @@ class Calibration:
 
     def reliability(self) -> Reliability:
         """Reliability of all these spans; zeros for none."""
-        n = len(self.probability)
-        gaps = sum(row["spans"] * abs(row["right"] - row["mean"]) for row in self.bins())
-        squares = ((self.probability - self.right) ** 2).sum()
-        return Reliability(n, gaps / max(1, n), float(squares) / max(1, n))
+        n, squares = len(self.probability), ((self.probability - self.right) ** 2).sum()
+        errors = calibration_errors(self.probability, self.right)
+        return Reliability(n, *errors, float(squares) / max(1, n))
 
     def of(self, label: str) -> "Calibration":
         """Select the spans of one label."""
@@ -350,8 +357,14 @@ def _text_results(texts: WholeTexts) -> dict[str, float]:
     n = len(texts.right)
     interval = proportion(texts.right) if n else Interval(0.0, 1.0)
     right = float(texts.right.mean()) if n else 0.0
-    ece = {"ece": texts.ece, "ece_corrected": texts.corrected().ece}
-    return {"texts": n, "right": right, **vars(interval), **ece}
+    errors = texts.errors._asdict()
+    return {
+        "texts": n,
+        "right": right,
+        **vars(interval),
+        **errors,
+        "ece_corrected": texts.corrected().errors.ece,
+    }
 
 
 def _promise_text(acceptance: Acceptance, refused: Mapping[str, str]) -> str:
@@ -386,17 +399,22 @@ def _print(result: dict[str, Any], threshold: Threshold | None) -> None:
     ]
     print(as_table(("probability", "spans", "right", "mean probability"), bins))
     rows = [
-        (name, row["annotated"], row["spans"], f"{row['ece']:.3f}", f"{row['brier']:.3f}")
+        (
+            name,
+            row["annotated"],
+            row["spans"],
+            *(f"{row[error]:.3f}" for error in ("ece", "by_chance", "brier")),
+        )
         for name, row in result["labels"].items()
     ]
-    print(as_table(("label", "annotated", "spans", "ECE", "Brier"), rows))
+    print(as_table(("label", "annotated", "spans", "ECE", "by chance", "Brier"), rows))
     print(f"spans: those with a probability of at least {MIN_PROBABILITY:g}")
     if (whole := result["texts"]) is not None and whole["texts"]:
         print(
             f"Texts right as a whole: {percent(whole['right'])} % of {whole['texts']:,}, between "
             f"{percent(whole['low'])} % and {percent(whole['high'])} % in 90 of 100\ncases; ECE of the "
             f"probability that all of a text is right: {whole['ece']:.3f}, corrected by the "
-            f"other half {whole['ece_corrected']:.3f}"
+            f"other half {whole['ece_corrected']:.3f},\nby chance {whole['by_chance']:.3f}"
         )
     if threshold is not None:
         spans, annotated = result["threshold"]["spans"], result["labels"]["all"]["annotated"]

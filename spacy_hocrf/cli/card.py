@@ -101,7 +101,8 @@ def card(
         reliability = calibrate(nlp, docs, name).reliability()
         paragraphs.append(
             f"Probabilities of spans are off by {percent(reliability.ece)} percentage points on average "
-            f"(expected calibration error, {reliability.spans:,} spans)."
+            f"(expected calibration error, {reliability.spans:,} spans; {percent(reliability.by_chance)} by "
+            "chance alone)."
         )
     paragraphs += _accepted(nlp, name, docs)
     columns = (counts.correct[0], counts.predicted[0], counts.gold)

@@ -18,6 +18,7 @@ from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.cli.accept import (
     WholeTexts,
     accept,
+    calibration_errors,
     correction,
     least_texts,
     step,
@@ -140,7 +141,7 @@ def test_probabilities_are_corrected_by_the_texts():
     found, _ = accept(seen, 0.8, 0.9)
     honest = np.array([found.calibrated(p) for p in new.probability.tolist()])
     after = made(honest, new.right)
-    assert new.ece > 0.12 and after.ece < 0.03
+    assert new.errors.ece > 0.12 and after.errors.ece < 0.03
     z = np.log(seen.probability / (1 - seen.probability))
 
     def loss(slope, intercept):
@@ -156,7 +157,7 @@ def test_probabilities_are_corrected_by_the_texts():
         np.repeat([1 - 1e-12, 1e-12, 0.9], 60), np.arange(180) % 20 > 0
     )  # Newton's steps diverge
     slope, intercept = correction(sure)
-    assert 0 < slope < 1 and abs(intercept) < 5 and sure.corrected().ece < 0.5
+    assert 0 < slope < 1 and abs(intercept) < 5 and sure.corrected().errors.ece < 0.5
     assert correction(made([1.0, 0.0], [True, False]))[0] > 0
     order = np.argsort(new.probability)
     assert (np.diff(honest[order]) >= 0).all()
@@ -171,7 +172,18 @@ def test_calibration_errors_of_whole_texts_are_those_of_bins():
         mine = (texts.probability * 10).astype(int).clip(max=9) == low
         if mine.any():
             error += mine.mean() * abs(texts.right[mine].mean() - texts.probability[mine].mean())
-    assert texts.ece == approx(error)
+    assert texts.errors.ece == approx(error)
+
+
+@pytest.mark.parametrize("n, within", [(20, 0.1), (300, 0.03)])
+def test_errors_by_chance_are_those_of_probabilities_without_any_error(n, within):
+    rng = np.random.default_rng(n)
+    chances = rng.beta(3.0, 1.0, n)
+    drawn = [calibration_errors(chances, rng.random(n) < chances) for _ in range(2000)]
+    mean = np.mean([errors.ece for errors in drawn])
+    assert drawn[0].by_chance == approx(mean, rel=within)
+    assert calibration_errors(np.ones(3), np.ones(3, dtype=bool)) == (0.0, 0.0)
+    assert calibration_errors(np.zeros(0), np.zeros(0, dtype=bool)) == (0.0, 0.0)
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def test_errors_of_probabilities_are_those_of_bins():
     assert reliability.ece == pytest.approx(error)
     assert reliability.brier == pytest.approx(((p - right) ** 2).mean())
     assert found.of("A").reliability().spans == 250
-    assert calibration([], [], []).reliability() == module.Reliability(0, 0.0, 0.0)
+    assert calibration([], [], []).reliability() == module.Reliability(0, 0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("n, p", [(0, 0.5), (1, 0.1), (7, 0.05), (60, 0.3)])

@@ -176,14 +176,6 @@ def test_the_encoder_reads_every_text_once_and_its_rows_are_scored(
 # -------------------- encoders that are trained
 
 
-def test_calibration_errors_are_those_of_the_bins(load):
-    ece = load("encoders").ece
-    scored = [(0.95, True), (0.91, False), (0.12, False), (0.18, True), (1.0, True)]
-    # 0.95, 0.91 and 1.0 in the last bin: 2 of 3 are right; 0.12 and 0.18: 1 of 2
-    assert ece(scored) == pytest.approx((2.86 - 2 + 1 - 0.3) / 5)
-    assert ece([]) == 0.0
-
-
 @pytest.fixture
 def encoders(load, monkeypatch):
     """The script, with a task of a few texts and a small encoder."""

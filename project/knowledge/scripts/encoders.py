@@ -15,7 +15,6 @@ from typing import Annotated, Any
 import numpy as np
 import spacy
 import typer
-from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import minibatch
@@ -31,7 +30,7 @@ from common.report import CopyOption, Result, group, read_lines, show, table, wr
 from common.scores import ratios, spread
 from common.training import spans
 
-from spacy_hocrf.api import ExpectedF
+from spacy_hocrf.api import ExpectedF, calibration_errors
 
 ASSETS = Path("assets")
 RESULTS = Path("metrics") / "encoders.jsonl"
@@ -49,7 +48,6 @@ EPOCHS = (5, 10, 20)
 """Joint training is looked at after so many."""
 MIN_PROBABILITY = 0.02
 """Spans that are at least so probable are asked how often they are right."""
-BINS = 10
 BATCH, DROPOUT = 32, 0.2
 SIZES = {"cora": "300"}
 SYSTEMS = "none,joint"
@@ -157,8 +155,9 @@ def judged(nlp: Language, dev: Judge) -> dict[str, float]:
         except ValueError:  # a span that is longer than any of its label in training
             continue
     f = round(100 * ratios(right, found, wanted)["f"], 2)
-    calibration = {"ece": round(ece(of_all), 4), "shown": round(ece(of_shown), 4)}
-    return {"f": f, "loss": round(loss / tokens, 4), **calibration}
+    columns = (np.array(scored).reshape(-1, 2).T for scored in (of_all, of_shown))
+    ece, shown = (round(calibration_errors(p, right).ece, 4) for p, right in columns)
+    return {"f": f, "loss": round(loss / tokens, 4), "ece": ece, "shown": shown}
 
 
 def probable(pipe: Any, potentials: Any) -> Iterator[tuple[float, tuple[int, int, str]]]:
@@ -168,18 +167,6 @@ def probable(pipe: Any, potentials: Any) -> Iterator[tuple[float, tuple[int, int
     columns = found.spans.start.tolist(), found.spans.end.tolist(), found.spans.label.tolist()
     for p, start, end, label in zip(found.scores.tolist(), *columns):
         yield p, (start, end, scheme.labels[label])
-
-
-def ece(scored: Sequence[tuple[float, bool]]) -> float:
-    """Expected calibration error: how far, on average, the share of right spans is from the mean
-    probability, in bins of equal width.
-    """
-    if not scored:
-        return 0.0
-    p, right = np.array(scored, dtype=np.float64).T
-    place: NDArray[np.int64] = np.minimum((p * BINS).astype(np.int64), BINS - 1)
-    difference = np.bincount(place, weights=p - right, minlength=BINS)
-    return float(np.abs(difference).sum() / len(p))
 
 
 def describe(result: Result) -> str:

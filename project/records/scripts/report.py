@@ -60,7 +60,10 @@ def render(results: Mapping[str, Mapping[str, Sequence[Result]]], plot: str, spl
     return "\n\n".join(parts)
 
 
-ECE = ("task", *(name for system in SYSTEMS[:4] for name in (system, f"corrected, {system}")))
+ECE = (
+    "task",
+    *(name for s in SYSTEMS[:4] for name in (s, f"by chance, {s}", f"corrected, {s}")),
+)
 PROMISE = (
     "task",
     *(f"accepted, {system}" for system in SURE),
@@ -90,9 +93,10 @@ def ece_rows(results: Mapping[str, Mapping[str, Sequence[Result]]]) -> list[tupl
         for system in SYSTEMS[:4]:
             if system in systems:
                 texts = texts_of(systems[system])
-                cells += [f"{texts.ece:.3f}", f"{texts.corrected().ece:.3f}"]
+                errors = texts.errors
+                cells += [f"{error:.3f}" for error in (*errors, texts.corrected().errors.ece)]
             else:
-                cells += ["", ""]
+                cells += [""] * 3
         rows.append((task, *cells))
     return rows
 

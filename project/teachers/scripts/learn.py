@@ -13,6 +13,7 @@ from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
 
+import numpy as np
 import spacy
 import typer
 from simulate import ask, majority, scores
@@ -29,7 +30,7 @@ from tasks import load, named_by
 sys.path.append(str(Path(__file__).parents[2]))
 from common.training import learn
 
-from spacy_hocrf.api import cross_read, text_weights
+from spacy_hocrf.api import calibration_errors, cross_read, text_weights
 
 TIMES = 5
 """The simulated model is asked about each text."""
@@ -39,7 +40,6 @@ PIPELINE = {"PERSON": "Peop", "ORG": "Org", "GPE": "Loc", "LOC": "Loc"}
 """Labels of the pipeline, and what CoNLL04 calls them."""
 REPEATS = 5
 """Of every measurement of speed; the fastest counts."""
-BINS = 10
 
 Triples = Sequence[tuple[int, int, str]]
 
@@ -206,18 +206,13 @@ def matched(found: Sequence[Triples], gold: Sequence[Triples]) -> tuple[int, int
 
 
 def calibration_error(nlp: Language, texts: Sequence[Text]) -> float:
-    """Expected calibration error of the probabilities of entities, in bins of one tenth."""
-    sums = [[0.0, 0.0, 0] for _ in range(BINS)]
+    """Expected calibration error of the probabilities of entities."""
+    scores, right = list[float](), list[bool]()
     for doc, text in zip(nlp.pipe(docs_of(nlp, texts)), texts, strict=True):
         gold = {*text.spans}
-        for ent in doc.ents:
-            score = ent._.hocrf_score
-            row = sums[min(BINS - 1, int(BINS * score))]
-            row[0] += score
-            row[1] += (ent.start, ent.end, ent.label_) in gold
-            row[2] += 1
-    total = sum(row[2] for row in sums)
-    return sum(abs(row[0] - row[1]) for row in sums) / max(1, total)
+        scores += [ent._.hocrf_score for ent in doc.ents]
+        right += [(ent.start, ent.end, ent.label_) in gold for ent in doc.ents]
+    return calibration_errors(np.array(scores), np.array(right, dtype=bool)).ece
 
 
 if __name__ == "__main__":
