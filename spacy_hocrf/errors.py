@@ -141,10 +141,11 @@ class Errors(metaclass=Coded):
         "to nlp.initialize."
     )
     H050 = (
-        "There are no labels: the {found} examples of nlp.initialize have none in {place}. Check "
-        "the annotation, call add_label, or give labels in [initialize.components.*]. Where gold_preproc "
-        "= true in [corpora.*] cuts texts into sentences, span groups are lost: take the sentence "
-        "boundaries out of the file."
+        "There are no labels: none of the {found} examples of nlp.initialize has annotation in {place} "
+        "that fits its tokens. Check the annotation and the language ([nlp] lang; gold_preproc = true in "
+        "[corpora.*] keeps the annotation's tokens), call add_label, or give labels in "
+        "[initialize.components.*]. Where gold_preproc cuts texts into sentences, span groups are lost: "
+        "take the sentence boundaries out of the file."
     )
     H051 = (
         "Template '{template}' reads {attribute}, which the component itself predicts: it would "

@@ -414,6 +414,14 @@ def test_no_labels(factory, place):
         nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("It rains"), {"entities": []})])
 
 
+@pytest.mark.filterwarnings("ignore:.*W030")
+def test_no_labels_since_no_span_fits_the_tokens():
+    nlp = untrained()
+    example = Example.from_dict(nlp.make_doc("王小明住在北京"), {"entities": [(0, 3, "PER")]})
+    with pytest.raises(ValueError, match=r"^\[H050\].* fits its tokens.* language"):
+        nlp.initialize(lambda: [example])
+
+
 @pytest.mark.parametrize(
     "action", [lambda nlp: nlp("Emmy"), lambda nlp: nlp.get_pipe("hocrf").update(examples(nlp))]
 )
