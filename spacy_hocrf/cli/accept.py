@@ -7,9 +7,10 @@ Let n_c be the smallest n with
 If at most c of the n_c surest texts are wrong, an exact test rejects the hypothesis that, among all texts at
 least that sure, more than a share 1 - level is wrong: given how sure the next text is, those n_c are a sample
 of all surer texts. After the last n_c <= n, all n texts are tested, of which c may be wrong, too: the
-probability above falls with n. The tests are made in this order, which depends on n only, up to the first
-that does not reject, so that the chance of a wrong promise is 1 - confidence overall (fixed-sequence testing,
-as in Angelopoulos et al., Learn then Test, 2021).
+probability above falls with n. Texts that are as sure as one of the n are tested, and accepted, with them.
+The tests are made in this order, which does not depend on what is right, up to the first that does not
+reject, so that the chance of a wrong promise is 1 - confidence overall (fixed-sequence testing, as in
+Angelopoulos et al., Learn then Test, 2021).
 
 The probability that a whole text is right is the model's, recalibrated on the same texts: log-odds
 slope · z + intercept, z being the model's log-odds, fitted by maximum likelihood (Platt, 1999).
@@ -19,7 +20,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
-from math import ceil, floor, inf, lgamma, log
+from math import ceil, inf, lgamma, log
 from typing import NamedTuple
 
 import numpy as np
@@ -265,6 +266,7 @@ def threshold_of(texts: WholeTexts, level: float, confidence: float) -> float:
     """Find the threshold for texts of one group. RAISES (ValueError): H501 or H502."""
     order = np.argsort(-texts.probability, kind="stable")
     wrong = np.cumsum(~texts.right[order])
+    surest = np.floor(texts.probability[order] * DIGITS) / DIGITS
     last, first = 0, least_texts(level, confidence)
     if len(order) < first:
         raise ValueError(_too_few(len(order), level, confidence))
@@ -273,15 +275,18 @@ def threshold_of(texts: WholeTexts, level: float, confidence: float) -> float:
         if n > len(order):  # test all texts, with as many errors allowed as in the step before
             last = len(order) if wrong[-1] < allowed else last
             break
+        # with the n-th text all that are as sure would be accepted
+        n = int(np.searchsorted(-surest, -surest[n - 1], side="right"))
+        if n >= step(allowed + 1, level, confidence):
+            continue  # the next test is of the same texts
         if wrong[n - 1] > allowed:
+            if not last:
+                found = {"found": int(wrong[n - 1]), "n": n, "most": allowed}
+                asked = {"level": level, "confidence": confidence}
+                raise ValueError(CommandErrors.H502.format(**found, **asked))
             break
         last = n
-    if not last:
-        n_wrong = int(wrong[first - 1])
-        raise ValueError(
-            CommandErrors.H502.format(level=level, found=n_wrong, n=first, confidence=confidence)
-        )
-    return floor(float(texts.probability[order[last - 1]]) * DIGITS) / DIGITS
+    return float(surest[last - 1])
 
 
 def least_texts(level: float, confidence: float) -> int:

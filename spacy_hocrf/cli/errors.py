@@ -176,8 +176,8 @@ class CommandErrors(metaclass=Coded):
     )
     H502 = (
         "No text can be accepted with --accept {level} and --confidence {confidence}: of the {n} surest "
-        "texts {found} are not right as a whole, and none may be. Ask for less, or train a model that is "
-        "better at whole texts: python -m spacy hocrf auto --for texts."
+        "texts {found} are not right as a whole, and at most {most} may be. Ask for less, or train a model "
+        "that is better at whole texts: python -m spacy hocrf auto --for texts."
     )
     H503 = (
         "{path} is not a folder, so the threshold cannot be kept with the model. Say where the pipeline "

@@ -110,6 +110,20 @@ def test_the_promise_is_broken_as_seldom_as_was_said(level, confidence):
     assert broken >= expected / 4  # it is no idle promise
 
 
+def test_texts_as_sure_as_one_another_are_tested_together():
+    """In whatever order they are in the file: the threshold accepts all of them or none."""
+    right = np.arange(208) < 8
+    for order in (right, right[::-1]):
+        with pytest.raises(ValueError, match=r"H502.*of the 208 surest texts 200 "):
+            threshold_of(made(np.full(208, 0.9), order), 0.8, 0.8)
+    sure = np.append(
+        np.linspace(0.99, 0.95, 60), np.full(200, 0.9)
+    )  # of the latter, half are right
+    right = np.arange(260) < 160
+    assert 0.95 <= threshold_of(made(sure, right), 0.8, 0.8) < 0.96
+    assert threshold_of(made(sure[::-1], right[::-1]), 0.4, 0.8) == approx(0.9)
+
+
 def test_groups_have_thresholds_of_their_own():
     rng = np.random.default_rng(0)
     good, bad = drawn(rng, 800), made(rng.random(400), np.zeros(400))
