@@ -99,11 +99,14 @@ class JointDecoder:
 
         groups (int64 [D]): number of each Doc's group, ascending.
         batch (TokenBatch): D Docs.
-        potentials (Potentials): potentials of the Docs; each has an allowed segmentation.
+        potentials (Potentials): potentials of the Docs; each has an allowed segmentation, except those
+            without words whose rules demand a span.
         best (Best): the best segmentation of each Doc alone, under the rules.
         """
         n = len(batch.offsets) - 1
-        gap = best.bounds - best.scores if isinstance(best, BoundedBest) else np.zeros(n)
+        gap = np.zeros(n)
+        if isinstance(best, BoundedBest):
+            np.subtract(best.bounds, best.scores, out=gap, where=best.bounds > -np.inf)
         certificate = gap <= self.settings.tolerance
         traces: list[Trace] = [()] * n
         decoded: list[tuple[NDArray[np.int64], Best | BoundedBest]] = []

@@ -257,6 +257,15 @@ def test_the_way_to_the_reading_is_there_if_it_is_asked_for(nlp):
     assert json.loads(json.dumps(first._.hocrf_trace)) == first._.hocrf_trace
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_text_that_cannot_keep_a_rule_for_want_of_words_has_a_gap_of_0(text):
+    rules = {"@misc": "spacy-hocrf.Constraints.v1", "at_least": {"PERSON": 1}}
+    features = joint(ALL, learn=False)
+    nlp = untrained(*MODELS[SEMI], joint=features, constraints=rules).from_bytes(learnt(SEMI))
+    _, doc = nlp.pipe(["Ada Lovelace and Ada Lovelace", text])
+    assert (doc._.hocrf_gap, doc._.hocrf_certificate) == (0.0, True)
+
+
 @pytest.mark.slow
 def test_without_joint_features_nothing_is_proved():
     nlp = trained(rows=documents(5))
