@@ -133,7 +133,7 @@ class Learner:
         # the corpus and what is known of it
         self._memory = memory
         settings = self.structure.settings
-        blanks = settings.encoding == "segments" or self.constrained
+        blanks = settings.encoding not in ("io", "tags") or self.constrained
         readers = self.gold, settings.templates, settings.dense
         self.corpus = Corpus(*readers, blanks=blanks, memory=memory, group_by=group_by)
         self._survey = Survey()

@@ -70,7 +70,16 @@ class LabelScheme:
     @cached_property
     def solid(self) -> bool:
         """Is white space at the ends of spans excluded, which requires that it can be outside?"""
-        return self.encoding == "segments" and self.outside >= 0
+        return self.encoding in ("segments", "bieso") and self.outside >= 0
+
+    @cached_property
+    def off_blank(self) -> list[int]:
+        """Engine labels that white space never has at the end of a segment: those that tell that a span
+        begins or ends there. None if white space cannot be outside.
+        """
+        places = {"segments": (0,), "bio": (0,), "bieso": (0, 2, 3)}.get(self.encoding, ())
+        firsts = self.first_of.values() if self.outside >= 0 else ()
+        return [first + place for first in firsts for place in places]
 
     @property
     def settled(self) -> bool:

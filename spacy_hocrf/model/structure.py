@@ -321,13 +321,12 @@ class Structure:
 
     def allowed(self, docs: Sequence[Doc] | TokenBatch) -> NDArray[np.uint8]:
         """Return the bits of every token and label, uint8 [N, Y]: the scheme's, except that no span begins or
-        ends on white space.
+        ends on white space, as far as labels tell.
         """
         batch = _batch_of(docs)
         bits = self.scheme.allowed(batch.offsets)
-        if self.scheme.solid and batch.has_blank:
-            labels = np.arange(self.scheme.n_labels) != self.scheme.outside
-            bits[np.ix_(batch.blank, labels)] &= CONTINUE
+        if self.scheme.off_blank and batch.has_blank:
+            bits[np.ix_(batch.blank, self.scheme.off_blank)] &= CONTINUE
         return bits
 
     def compile(

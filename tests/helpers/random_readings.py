@@ -55,8 +55,11 @@ def random_problem(kind, seed, blank=None):
     if blank is None:
         blank = rng.random(length) < 0.3 if seed % 2 else np.zeros(length, dtype=bool)
     allowed = scheme.allowed(np.array([0, length]))
-    if scheme.solid:
-        allowed[np.ix_(blank, np.arange(n) != scheme.outside)] &= CONTINUE
+    if scheme.outside >= 0 and encoding != "io":  # white space is only inside
+        ends = [
+            y != scheme.outside and not name.startswith("I-") for y, name in enumerate(scheme.names)
+        ]
+        allowed[np.ix_(blank, ends)] &= CONTINUE
     token, row_pattern = np.sort(rng.integers(0, length, 6)), rng.integers(n, len(patterns), 6)
 
     def scores(*extents):

@@ -14,6 +14,7 @@ from small_corpus import (
     MODELS,
     entity_scores,
     found,
+    like_shared,
     shared,
     trained,
     untrained,
@@ -431,6 +432,15 @@ def test_spans_that_the_encoding_cannot_tell_apart_contradict_each_other():
         nlp.get_pipe("hocrf").constrain(doc, (start, start + 1, "PERSON"))
     with pytest.raises(ValueError, match="H216"):
         nlp.get_pipe("hocrf")(doc)
+
+
+@pytest.mark.parametrize("name", ["semi-CRF, outside tokens", "CRF, bio", "CRF, bieso"])
+@pytest.mark.parametrize("text", ["\n 12", "12 \n", "12 \n 12"])
+def test_white_space_alone_keeps_no_rule(name, text):
+    nlp = like_shared(name, constraints=constraints(at_least={"PERSON": 1}))
+    reading = nlp.get_pipe("hocrf").reading(nlp.make_doc(text))
+    for spans in (found(nlp(text)), *(each.spans for each in reading.best(20))):
+        assert "PERSON" in [label for *_, label in spans]
 
 
 BLANK = ["", " ", "\n\n", " \n  "]
