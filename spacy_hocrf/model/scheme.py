@@ -73,13 +73,13 @@ class LabelScheme:
         return self.encoding in ("segments", "bieso") and self.outside >= 0
 
     @cached_property
-    def off_blank(self) -> list[int]:
-        """Engine labels that white space never has at the end of a segment: those that tell that a span
-        begins or ends there. None if white space cannot be outside.
+    def off_blank(self) -> NDArray[np.int64]:
+        """Engine labels, int64 [n], that say that a span begins or ends at a token, which is then not white
+        space. None if white space cannot be outside.
         """
         places = {"segments": (0,), "bio": (0,), "bieso": (0, 2, 3)}.get(self.encoding, ())
         firsts = self.first_of.values() if self.outside >= 0 else ()
-        return [first + place for first in firsts for place in places]
+        return np.array([first + place for first in firsts for place in places], dtype=np.int64)
 
     @property
     def settled(self) -> bool:

@@ -325,7 +325,7 @@ class Structure:
         """
         batch = _batch_of(docs)
         bits = self.scheme.allowed(batch.offsets)
-        if self.scheme.off_blank and batch.has_blank:
+        if len(self.scheme.off_blank) and batch.has_blank:
             bits[np.ix_(batch.blank, self.scheme.off_blank)] &= CONTINUE
         return bits
 
