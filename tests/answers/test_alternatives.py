@@ -57,7 +57,7 @@ def test_all_readings_come_each_once_with_their_probabilities(problems):
         order = np.array([best[frozenset(each.spans)] for each in alternatives])
         assert (order[1:] <= order[:-1] * (1 + 1e-9)).all()
         several += len(expected) < len(problem.every)
-    assert several > PROBLEMS / 10 or not any(problem.blank.any() for problem in problems)
+    assert several >= PROBLEMS / 10 or not any(problem.blank.any() for problem in problems)
 
 
 @pytest.mark.slow
