@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 import spacy
-from documentation import everything, section
+from documentation import everything, page, section
 from project_checks import table_rows
+from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 from spacy.util import registry
+from typer.main import get_command
+
+import spacy_hocrf.cli  # noqa: F401 - adds the commands
 
 ROOT = Path(__file__).resolve().parents[1]
 WRITTEN = everything()
@@ -29,6 +33,15 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     "| setting of `Constraints.v1`": ("misc", "Constraints", set()),
     "| setting of `[components.hocrf.joint]`": ("misc", "Joint", set()),
     "| setting of `[components.hocrf.joint.decoder]`": ("misc", "DualDecomposition", set()),
+    "| setting of `LinkPairs.v1`": ("misc", "LinkPairs", set()),
+}
+OPTIONS = {  # the commands that the tables of options on a page are about
+    "annotate": ["annotate"],
+    "data": ["convert"],
+    "label": ["label"],
+    "page": ["show", "doubt"],
+    "start": ["config"],
+    "training": ["auto"],
 }
 
 
@@ -81,6 +94,29 @@ def test_the_table_of_blocks_has_all_settings_with_their_defaults():
         for name, default in told.items():
             if re.match(r'\[.*\]$|"[^,]*"$|\d|true|false', default):
                 assert json.loads(default) == json.loads(json.dumps(parameters[name].default)), name
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_table_has_all_options_of_a_command_with_their_defaults(name):
+    """Of several in a row, each has its default, in their order; one in words is not compared."""
+    commands = get_command(app).commands["hocrf"]
+    tables = re.findall(r"^\| option .*\n\|---.*\n((?:\|.*\n)+)", page(f"docs/{name}.md"), re.M)
+    assert len(tables) == len(OPTIONS[name])
+    for table, command in zip(tables, OPTIONS[name]):
+        parameters = commands.get_command(None, command).params
+        defaults = {option: each.default for each in parameters for option in each.opts}
+        told = {}
+        for row in table_rows(table):
+            names, values = (cell.split(", ") for cell in row[:2])
+            names = [option.strip("`") for option in names if not option.startswith("`--no-")]
+            told |= zip(names, values if len(values) == len(names) else values * len(names))
+        assert set(told) == set(filter(lambda option: option.startswith("--"), defaults))
+        for option, value in told.items():
+            default = getattr(defaults[option], "value", defaults[option])
+            if re.fullmatch("`[^`]*`", value):
+                assert str(default).removesuffix(".0") == value.strip("`"), option
+            elif value in ("", "none"):
+                assert not default, option
 
 
 def settings_after(start):
