@@ -335,6 +335,21 @@ def test_differences_of_the_ablation_follow_from_its_scores():
     assert [*map(float, corrected)] == pytest.approx(holm([*map(float, p)]).tolist(), abs=0.001)
 
 
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.stem)
+def test_figures_beside_a_link_to_a_project_are_in_its_tables(path):
+    """Those with a decimal point, in paragraphs and items of lists, as a rounded figure of the project."""
+    prose = re.sub("```.*?```", "", text(path), flags=re.DOTALL)
+    for paragraph in re.split(r"\n\s*\n|\n(?=- )", prose):
+        names = {*re.findall(r"\.\./project/(\w+)", paragraph)} & {*NAMES}
+        if names and not paragraph.startswith("|"):
+            files = [each for name in names for each in (PROJECTS / name).glob("*.md")]
+            found = re.findall(r"\d[\d,]*(?:\.\d+)?", "".join(map(text, files)))
+            measured = [float(number.replace(",", "")) for number in found]
+            for told in re.findall(r"(?<![\w.])\d+\.\d+", re.sub(r"\]\(.*?\)|`.*?`", "", paragraph)):
+                half = 0.5 / 10 ** len(told.partition(".")[2]) + 1e-9
+                assert any(abs(number - float(told)) <= half for number in measured), told
+
+
 def tables(path):
     """[(header, rows)] of the Markdown tables in a file, their rules left out."""
     blocks = re.findall(r"(?:^\|.*\n)+", text(path) + "\n", flags=re.MULTILINE)
