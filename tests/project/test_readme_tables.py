@@ -337,11 +337,11 @@ def test_differences_of_the_ablation_follow_from_its_scores():
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.stem)
 def test_figures_beside_a_link_to_a_project_are_in_its_tables(path):
-    """Those with a decimal point, in paragraphs and items of lists, as a rounded figure of the project."""
+    """Those with a decimal point, in paragraphs, items and rows, as a rounded figure of the project."""
     prose = re.sub("```.*?```", "", text(path), flags=re.DOTALL)
-    for paragraph in re.split(r"\n\s*\n|\n(?=- )", prose):
+    for paragraph in re.split(r"\n\s*\n|\n(?=[|-] )", prose):
         names = {*re.findall(r"\.\./project/(\w+)", paragraph)} & {*NAMES}
-        if names and not paragraph.startswith("|"):
+        if names:
             files = [each for name in names for each in (PROJECTS / name).glob("*.md")]
             found = re.findall(r"\d[\d,]*(?:\.\d+)?", "".join(map(text, files)))
             measured = [float(number.replace(",", "")) for number in found]
