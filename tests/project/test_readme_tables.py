@@ -345,7 +345,8 @@ def test_figures_beside_a_link_to_a_project_are_in_its_tables(path):
             files = [each for name in names for each in (PROJECTS / name).glob("*.md")]
             found = re.findall(r"\d[\d,]*(?:\.\d+)?", "".join(map(text, files)))
             measured = [float(number.replace(",", "")) for number in found]
-            for told in re.findall(r"(?<![\w.])\d+\.\d+", re.sub(r"\]\(.*?\)|`.*?`", "", paragraph)):
+            words = re.sub(r"\]\(.*?\)|`.*?`", "", paragraph)
+            for told in re.findall(r"(?<![\w.])\d+\.\d+", words):
                 half = 0.5 / 10 ** len(told.partition(".")[2]) + 1e-9
                 assert any(abs(number - float(told)) <= half for number in measured), told
 
