@@ -245,6 +245,7 @@ class CommandErrors(metaclass=Coded):
         "{option} has no effect on {path}, which is read as {found}: it is for {formats}. Leave it out, or "
         "name one of these with --format."
     )
+    H583 = "{path} is no table (.parquet), or a damaged one: {reason}. Write it again."
     H587 = (
         "The export is not complete: {reason}. What you have annotated is saved in annotations.jsonl; when "
         "this is mended, export again, or run the same command again and stop it."

@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import commands
 import pytest
@@ -605,23 +606,57 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(model, texts, tm
     assert output.read_bytes() == b""
 
 
-@pytest.mark.parametrize("change", ["settings", "texts", "model"])
+@pytest.mark.parametrize("change", ["settings", "format", "texts", "model", "code"])
 def test_parts_of_another_job_are_not_gone_on_with(model, texts, change, tmp_path):
     path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / "out"
     nlp = spacy.load(model)
     nlp.to_disk(tmp_path / "model")
-    annotated(tmp_path / "model", path, output)
+    code = tmp_path / "code.py"
+    code.write_text("")
+    annotated(tmp_path / "model", path, output, "--code", code)
     before = {each: each.read_bytes() for each in output.iterdir()}
-    options = ["--n-best", 2] if change == "settings" else []
+    given = {"settings": ["--n-best", 2], "format": ["--format", "spacy"]}
+    options = ["--code", code, *given.get(change, [])]
+    if change == "code":
+        code.write_text("changed = True")
     if change == "texts":
         write(path, texts[1:])
     if change == "model":
         nlp.meta["description"] = "another one"
         nlp.to_disk(tmp_path / "model")
-    found = {"settings": "n_best", "texts": "texts", "model": "digest"}[change]
+    found = {"settings": "n_best", "model": "digest", "code": "digest"}.get(change, change)
     assert f"[H347] {output}" in code_of(tmp_path / "model", path, output, *options)
     assert f"another job: {found} differ" in code_of(tmp_path / "model", path, output, *options)
     assert {each: each.read_bytes() for each in output.iterdir()} == before
+
+
+@pytest.mark.parametrize("source", [".txt", ".jsonl", ".parquet", ".spacy"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".spacy"])
+def test_no_texts_make_an_empty_file(model, source, suffix, tmp_path):
+    path, output = tmp_path / f"texts{source}", tmp_path / f"out{suffix}"
+    if source == ".parquet":
+        parquet.write_table(pyarrow.table({"text": pyarrow.array([], pyarrow.string())}), path)
+    else:
+        write(path, [])
+    assert "0 texts" in annotated(model, path, output)
+    if suffix == ".jsonl":
+        assert not output.read_bytes()
+    elif suffix == ".parquet":
+        assert parquet.read_table(output).num_rows == 0
+    else:
+        assert len(DocBin().from_disk(output)) == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"no table", b"PAR1 cut off"])
+def test_a_damaged_table_is_named(model, texts, content, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write(folder / "a.parquet", texts)
+    (folder / "b.parquet").write_bytes(content)
+    for output in ("out.jsonl", "out.parquet"):
+        said = code_of(model, folder, tmp_path / output)
+        assert "[H583]" in said and "b.parquet" in said
+    assert [each.name for each in tmp_path.iterdir()] == ["in"]
 
 
 def test_tables_without_pyarrow_say_what_to_install(model, texts, tmp_path, monkeypatch):
@@ -664,6 +699,21 @@ def test_texts_are_accepted_or_go_to_a_file_of_their_own(accepting, tmp_path):
     counts = [sum(row["accepted"] is each for row in found) for each in (True, False)]
     assert f"{counts[0]} texts are accepted, {counts[1]} are to be read" in " ".join(said.split())
     assert 0 < counts[0] < len(found) and sorted(tmp_path.glob("*/*")) == [review, out]
+
+
+def test_texts_to_read_are_written_although_the_job_was_ended_before(
+    accepting, tmp_path, monkeypatch
+):
+    _, _, folder = accepting
+    out, review = tmp_path / "out.jsonl", tmp_path / "review.jsonl"
+    arguments = folder / "model", folder / "texts.jsonl", out, "--review", review
+    with monkeypatch.context() as ended:
+        ended.setattr(command, "_report_accepted", Mock(side_effect=KeyboardInterrupt))
+        annotated(*arguments, code=130)
+    assert out.exists() and not review.exists()
+    annotated(*arguments)
+    assert lines(review) == [row for row in lines(out) if not row["accepted"]]
+    assert sorted(tmp_path.iterdir()) == [out, review]
 
 
 def test_acceptance_has_types_of_its_own_in_tables_and_docs(accepting, tmp_path):

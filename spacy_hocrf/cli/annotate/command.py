@@ -112,21 +112,22 @@ def annotate_cli(
         _annotate(annotator, workers, files, output)
         if annotator.acceptance is not None and output.suffix == ".jsonl":
             _report_accepted(output, review, annotator.acceptance)
+        if output.suffix:  # only now: the same command can still write `review`
+            parts.drop()
 
 
 def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Path) -> None:
-    """Annotate the chunks without parts, and join all parts.
+    """Annotate the chunks without parts, and join all parts, which stay.
 
     RAISES (ValueError): H347 if the texts have changed meanwhile, H350 if the output file exists, H402 for
         missing parts, H403 if no text could be read, H562 for tables with incompatible columns.
     """
     job, parts, rejects = annotator.job, annotator.parts, _rejects_of(output)
-    plan = plan_of(job, digest_of(annotator.folder), files)
+    plan = plan_of(job, parts.suffix, digest_of(annotator.folder, job.code), files)
     count = sum(map(SOURCES[annotator.source].count, files))
     if output.suffix and output.exists() and not parts.folder.exists():
-        finished = parts.gathered(plan)
-        parts.sweep()  # in case the last run was killed while deleting them
-        if not finished:
+        if not parts.gathered(plan):
+            parts.sweep()  # in case the last run was killed while deleting them
             raise ValueError(CommandErrors.H350.format(path=output))
         _report(rejects.read_bytes() if rejects.exists() else b"", count, output)
         return
@@ -139,7 +140,7 @@ def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Pat
         for size in _annotated(annotator, chunks, workers):
             progress.update(size)
     parts.tidy()
-    parts.check(plan_of(job, plan["digest"], files))
+    parts.check(plan_of(job, parts.suffix, plan["digest"], files))
     parts.check_whole(len(numbers))
     rejected = parts.rejected()
     parts.write_rejected(rejected, rejects)
@@ -149,7 +150,6 @@ def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Pat
         raise ValueError(CommandErrors.H403.format(found=count, path=rejects))
     if output.suffix:
         parts.gather(output, len(numbers))
-        parts.drop()
     _report(rejected, count, output)
 
 
@@ -198,17 +198,18 @@ def _report_accepted(output: Path, review: Path | None, acceptance: Acceptance) 
 
     review (Optional[Path]): file to which the other texts are written.
     """
-    probabilities, to_read = list[float](), list[bytes]()
+    probabilities, to_read, accepted = list[float](), list[bytes](), 0
     with output.open("rb") as lines:
         for line in lines:
             row = srsly.json_loads(line)
             probabilities.append(row[PROBABILITY])
-            if not row[ACCEPTED]:
+            accepted += row[ACCEPTED]
+            if review is not None and not row[ACCEPTED]:
                 to_read.append(line)
     if review is not None:
         write_whole(review, b"".join(to_read))
-    accepted = len(probabilities) - len(to_read)
-    msg.good(f"{accepted:,} texts are accepted, {len(to_read):,} are to be read", review or "")
+    others = len(probabilities) - accepted
+    msg.good(f"{accepted:,} texts are accepted, {others:,} are to be read", review or "")
     warn_unlike(acceptance, probabilities)
 
 

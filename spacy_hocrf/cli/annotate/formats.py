@@ -124,7 +124,8 @@ class Parquet:
         import pyarrow
 
         parquet = parquet_files()
-        schema = pyarrow.unify_schemas([parquet.read_schema(path) for path in paths])
+        schemas = [*map(parquet.read_schema, paths), pyarrow.schema([])]  # without texts no parts
+        schema = pyarrow.unify_schemas(schemas)
         with parquet.ParquetWriter(output, schema) as writer:
             for path in paths:
                 tables = [schema.empty_table(), parquet.read_table(path)]

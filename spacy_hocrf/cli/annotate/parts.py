@@ -154,8 +154,9 @@ class Parts:
     def drop(self) -> None:
         """Delete the parts; the folder is renamed first, so that its rest does not look like an open job."""
         self.sweep()
-        self.folder.replace(_unfinished(self.folder))
-        self.sweep()
+        if self.folder.exists():
+            self.folder.replace(_unfinished(self.folder))
+            self.sweep()
 
     def sweep(self) -> None:
         """Delete the rest of parts that were joined already, the plan last."""
@@ -180,21 +181,23 @@ class Parts:
         return self.folder / f"{REJECTS}-{number:06}.jsonl"
 
 
-def plan_of(job: Job, digest: str, files: Sequence[Path]) -> dict[str, Any]:
+def plan_of(job: Job, suffix: str, digest: str, files: Sequence[Path]) -> dict[str, Any]:
     """Collect the data that parts depend on, as JSON values.
 
-    digest (str): digest of the model, see `digest_of`.
+    suffix (str): format of the parts, one of FORMATS. digest (str): digest of the model, see `digest_of`.
     """
     stats = [(file.name, file.stat()) for file in files]
     texts = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
-    return {**asdict(job), "digest": digest, "texts": texts}
+    return {**asdict(job), "format": suffix, "digest": digest, "texts": texts}
 
 
-def digest_of(folder: Path) -> str:
-    """SHA-256 of all files of a model."""
+def digest_of(folder: Path, code: str | None) -> str:
+    """SHA-256 of all files of a model, and of the Python file that it needs."""
     digest = sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
+    paths = [*sorted(folder.rglob("*")), *([] if code is None else [Path(code)])]
+    for path in filter(Path.is_file, paths):
+        name = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else "code"
+        digest.update(f"{name}\0{path.stat().st_size}\0".encode())
         with path.open("rb") as file:
             while block := file.read(BLOCK):
                 digest.update(block)

@@ -5,6 +5,7 @@ Chunks are lines, Arrow record batches or the bytes of a `DocBin`, never Docs; t
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -135,14 +136,16 @@ class ParquetSource:
     """Parquet tables with the texts in one column (`pip install pyarrow`)."""
 
     def count(self, path: Path) -> int:
-        """Count the rows."""
-        return int(parquet_files().ParquetFile(path).metadata.num_rows)
+        """Count the rows. RAISES (ValueError): H583 for a damaged table."""
+        with _naming(path):
+            return int(parquet_files().ParquetFile(path).metadata.num_rows)
 
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, Any]]:
-        """Yield Arrow record batches."""
+        """Yield Arrow record batches. RAISES (ValueError): H583 for a damaged table."""
         # a batch never extends over two row groups, whatever its size
-        for batch in parquet_files().ParquetFile(path).iter_batches(batch_size=size):
-            yield batch.num_rows, batch
+        with _naming(path):
+            for batch in parquet_files().ParquetFile(path).iter_batches(batch_size=size):
+                yield batch.num_rows, batch
 
     def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
         """Convert the rows; those without a text are rejected."""
@@ -226,6 +229,17 @@ def chunks_of(files: list[Path], size: int) -> Iterator[Chunk]:
         for texts, content in SOURCES[path.suffix].contents(path, size):
             yield Chunk(number, first, texts, content)
             number, first = number + 1, first + texts
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the table that pyarrow cannot read. RAISES (ValueError): H583."""
+    import pyarrow
+
+    try:
+        yield
+    except (OSError, pyarrow.ArrowException) as error:
+        raise ValueError(CommandErrors.H583.format(path=path, reason=error)) from error
 
 
 def parquet_files() -> Any:
