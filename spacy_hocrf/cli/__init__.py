@@ -159,8 +159,11 @@ def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
 
 
 def _check_inputs(function: Callable[..., None], command: str, settings: Mapping[str, Any]) -> None:
-    """RAISES (ValueError): H578 for a pipe in place of texts, H579 for an empty string."""
+    """RAISES (ValueError): H578 for a pipe in place of texts, H579 for an empty string, H584 for bytes that
+    are not UTF-8, which Python reads as lone surrogates.
+    """
     from spacy_hocrf.cli.errors import CommandErrors
+    from spacy_hocrf.features.tokens import is_unicode
 
     for name, value in settings.items():
         setting = name.rstrip("_").replace("_", "-")
@@ -169,6 +172,9 @@ def _check_inputs(function: Callable[..., None], command: str, settings: Mapping
             raise ValueError(CommandErrors.H578.format(path=value, setting=setting))
         if value == "" and signature(function).parameters[name].default != "":
             raise ValueError(CommandErrors.H579.format(setting=setting))
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, str) and not (name in READ or is_unicode(each)):
+                raise ValueError(CommandErrors.H584.format(setting=setting, found=each))
 
 
 def _check_needs(command: str, settings: Mapping[str, Any]) -> None:

@@ -246,6 +246,7 @@ class CommandErrors(metaclass=Coded):
         "name one of these with --format."
     )
     H583 = "{path} is no table (.parquet), or a damaged one: {reason}. Write it again."
+    H584 = "'{setting}' is {found!r}, which is not in UTF-8, the encoding that commands expect."
     H587 = (
         "The export is not complete: {reason}. What you have annotated is saved in annotations.jsonl; when "
         "this is mended, export again, or run the same command again and stop it."

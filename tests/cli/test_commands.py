@@ -105,6 +105,23 @@ def test_an_empty_value_as_of_a_variable_that_is_not_set_is_refused(
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "model", "a.jsonl", "--output", "b.html", "--title", "a\udcff"),
+        ("config", "b.cfg", "--spans-key", "a\udcff"),
+        ("label", "a.jsonl", "--output", "b", "--labels", "a\udcff"),
+        ("compare", "model", "model", "a.jsonl", "--label", "PER", "--label", "a\udcff"),
+    ],
+)
+def test_a_value_in_another_encoding_than_utf_8_is_refused(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").touch()
+    done = CliRunner().invoke(hocrf_cli, arguments)
+    assert done.exit_code == 1 and "[H584]" in done.output, done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
 @pytest.mark.parametrize("command", ["convert {pipe} b.spacy", "label {pipe} --output b"])
 def test_a_pipe_in_place_of_a_file_is_named(tmp_path, monkeypatch, command):
