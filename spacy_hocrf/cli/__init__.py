@@ -142,11 +142,14 @@ def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
     """Check that an output does not overwrite another argument.
 
     RAISES (ValueError): H566 if the output file, or the folder that is replaced, is or contains a path
-        that another parameter names.
+        that another parameter names, H585 if annotate would read it as texts when it continues.
     """
     from spacy_hocrf.cli.errors import CommandErrors
 
     path = settings[name]
+    if command == "annotate" and (folder := settings["texts"]).is_dir():
+        if path.resolve().is_relative_to(folder.resolve()):
+            raise ValueError(CommandErrors.H585.format(path=path, setting=name, folder=folder))
     if path.is_dir() and command not in WHOLE:  # files are added to those already there
         return
     for other, value in settings.items():

@@ -247,6 +247,10 @@ class CommandErrors(metaclass=Coded):
     )
     H583 = "{path} is no table (.parquet), or a damaged one: {reason}. Write it again."
     H584 = "'{setting}' is {found!r}, which is not in UTF-8, the encoding that commands expect."
+    H585 = (
+        "{path} (see {setting}) is in {folder}, whose files are read as texts: an interrupted run could not "
+        "continue. Choose another place."
+    )
     H587 = (
         "The export is not complete: {reason}. What you have annotated is saved in annotations.jsonl; when "
         "this is mended, export again, or run the same command again and stop it."

@@ -606,6 +606,17 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(model, texts, tm
     assert output.read_bytes() == b""
 
 
+@pytest.mark.parametrize("options", [("in/out.jsonl",), ("in/out",), ("out.jsonl", "in/re.jsonl")])
+def test_nothing_is_written_among_the_texts_where_it_would_be_read(model, texts, options, tmp_path):
+    (tmp_path / "in").mkdir()
+    path = write(tmp_path / "in" / "texts.jsonl", texts)
+    output, *review = (tmp_path / name for name in options)
+    assert "[H585]" in code_of(model, path.parent, output, *[f"--review={each}" for each in review])
+    assert [each.name for each in path.parent.iterdir()] == ["texts.jsonl"]
+    if not review:
+        assert "10 texts" in annotated(model, path, output)
+
+
 @pytest.mark.parametrize("change", ["settings", "format", "texts", "model", "code"])
 def test_parts_of_another_job_are_not_gone_on_with(model, texts, change, tmp_path):
     path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / "out"
