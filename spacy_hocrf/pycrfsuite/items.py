@@ -11,12 +11,12 @@ __all__ = ["ItemSequence", "attributes_in"]
 class ItemSequence:
     """The items of a sequence.
 
-    sequence (Iterable[Any]): items as `spacy_hocrf.sequences.items` reads them.
+    sequence (Iterable[Any]): items as `spacy_hocrf.sequences.items` reads them, or an ItemSequence.
     RAISES (ValueError): H270 or H271 for an invalid item.
     """
 
-    def __init__(self, sequence: Iterable[Any]) -> None:
-        self._items = read_items(sequence)
+    def __init__(self, sequence: "ItemSequence | Iterable[Any]") -> None:
+        self._items = attributes_in(sequence)
 
     def items(self) -> list[dict[str, float]]:
         """Return the attributes of each item with their values."""

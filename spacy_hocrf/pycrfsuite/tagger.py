@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -14,6 +14,7 @@ import numpy as np
 from spacy_hocrf.pycrfsuite.items import ItemSequence, attributes_in
 from spacy_hocrf.sequences.chain import Chain
 from spacy_hocrf.sequences.crfsuite_file import Header, header_of, read_crfsuite
+from spacy_hocrf.sequences.dataset import label_text
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import is_ours, model_from_bytes
@@ -49,17 +50,18 @@ class Tagger:
         self._header: Header | None = None
         self._chain: Chain | None = None  # has read the current sequence
 
-    def open(self, name: "str | PathLike[str]") -> "closing[Tagger]":
+    def open(self, name: "str | bytes | PathLike[str]") -> "closing[Tagger]":
         """Read a model file.
 
         RETURNS (closing): for a `with` block that closes it.
         RAISES (OSError, ValueError): if the file cannot be read; H274 if it is not a model.
         """
-        return self._open(Path(name).read_bytes(), fspath(name))
+        path = fsdecode(name)
+        return self._open(Path(path).read_bytes(), path)
 
     def open_inmemory(self, value: bytes) -> "closing[Tagger]":
         """Read the bytes of a model file. RAISES (ValueError): H274 if they are not a model."""
-        return self._open(value, "bytes")
+        return self._open(bytes(value), "bytes")
 
     def close(self) -> None:
         """Close the model."""
@@ -151,7 +153,7 @@ class Tagger:
         """Return labels' numbers. RAISES (RuntimeError): H273 for an unknown one, as python-crfsuite does."""
         model = self._opened()
         try:
-            return [model.number_of[label] for label in labels]
+            return [model.number_of[label_text(label)] for label in labels]
         except KeyError as error:
             known = ", ".join(model.labels)
             text = SequenceErrors.H273.format(found=repr(error.args[0]), known=known)

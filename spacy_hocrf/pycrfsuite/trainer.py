@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from os import PathLike
+from os import PathLike, fsdecode
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -118,20 +118,23 @@ class BaseTrainer:
         """Remove all sequences."""
         self._data = Dataset()
 
-    def train(self, model: "str | PathLike[str]", holdout: int = -1) -> None:
+    def train(self, model: "str | bytes | PathLike[str]", holdout: int = -1) -> None:
         """Learn from the sequences, and write the model.
 
         model (Union[str, Path]): name of the file; "" writes none. The format is CRFsuite's if
             feature.order is at most 1.
         holdout (int): group that is left out, and tagged after each iteration.
+        RAISES (OSError): if the file's folder does not exist.
         RAISES (ValueError): H285 for values that are not finite.
         """
+        path = fsdecode(model)
+        Path(path).parent.resolve(strict=True)  # an error now, instead of after training
         if holdout >= 0:
             self._say(f"Holdout group: {holdout + 1}\n", "\n")
         training = self._data.take(holdout)
         features = self._generate(training)
         learnt = self._learn(training, features, holdout)
-        self._store(learnt, features, model)
+        self._store(learnt, features, path)
 
     def message(self, message: str) -> None:
         """Receive a line of the log; for subclasses to override."""
@@ -234,7 +237,7 @@ class BaseTrainer:
             if not name.startswith("feature."):
                 yield f"{name}: {value}\n"
 
-    def _store(self, model: SequenceModel, features: Features, path: "str | PathLike[str]") -> None:
+    def _store(self, model: SequenceModel, features: Features, path: str) -> None:
         """Write the model's file."""
         began = perf_counter()
         data = write_crfsuite(model) if model.order <= 1 else model_to_bytes(model)
@@ -273,7 +276,7 @@ class Trainer(BaseTrainer):
         self.verbose = verbose
         super().__init__(algorithm, params)
 
-    def train(self, model: "str | PathLike[str]", holdout: int = -1) -> None:
+    def train(self, model: "str | bytes | PathLike[str]", holdout: int = -1) -> None:
         """Train a model, see `BaseTrainer.train`."""
         self.logparser = TrainLogParser()
         super().train(model, holdout)

@@ -11,7 +11,7 @@ from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.items import Attributes, Items
 
-__all__ = ["Dataset", "Labelled", "sequences_at"]
+__all__ = ["Dataset", "Labelled", "label_text", "sequences_at"]
 
 
 class Labelled(NamedTuple):
@@ -47,7 +47,7 @@ class Dataset:
         RAISES (ValueError): H272 for more or fewer labels than items, H284 for a label that is not a
             string or UTF-8 bytes; then nothing is added.
         """
-        names = [_label(label) for label in labels]
+        names = [label_text(label) for label in labels]
         if len(names) != len(sequence):
             raise ValueError(SequenceErrors.H272.format(items=len(sequence), labels=len(names)))
         self._lengths.append(len(names))
@@ -84,7 +84,7 @@ class Dataset:
         return Labelled(items, np.array(self._label, dtype=np.int32))
 
 
-def _label(label: Any) -> str:
+def label_text(label: Any) -> str:
     """Return a label as a string. RAISES (ValueError): H284 for one that is neither a string nor UTF-8."""
     if isinstance(label, str):
         return str(label)

@@ -1,5 +1,6 @@
 """The module in the shape of python-crfsuite."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -201,6 +202,27 @@ def test_a_file_that_is_not_there(tmp_path):
         Tagger().open(tmp_path / "none")
 
 
+def test_paths_and_labels_may_be_bytes_and_models_any_bytes_as_they_may_be_theirs(tmp_path, data):
+    path = bytes(tmp_path / "model.crfsuite")
+    train(path, data)
+    with Tagger().open(path) as tagger:
+        tagger.set([["see0"]])
+        label = tagger.labels()[0]
+        assert tagger.marginal(label.encode(), 0) == tagger.marginal(label, 0)
+        assert tagger.probability([label.encode()]) == tagger.probability([label])
+        other = Tagger()
+        other.open_inmemory(memoryview(Path(os.fsdecode(path)).read_bytes()))
+        assert other.labels() == tagger.labels()
+
+
+@pytest.mark.parametrize("path, error", [("none/model", FileNotFoundError), (None, TypeError)])
+def test_a_path_that_cannot_be_written_is_an_error_before_training(path, error, data, tmp_path):
+    trainer = Trainer(verbose=False)
+    with pytest.raises(error):
+        train(path and tmp_path / path, data, trainer=trainer)
+    assert trainer.logparser is None or not trainer.logparser.iterations
+
+
 def test_dump(tagger, tmp_path, capsys):
     tagger.dump(tmp_path / "dump.txt")
     text = (tmp_path / "dump.txt").read_text("utf8")
@@ -224,6 +246,7 @@ def test_items():
     items = ItemSequence([{"a": {"b": 0.5}}, ["c"]])
     assert items.items() == [{"a:b": 0.5}, {"c": 1.0}]
     assert len(items) == 2 and repr(items) == "<ItemSequence of size 2>"
+    assert ItemSequence(items).items() == items.items()
 
 
 @pytest.mark.parametrize(
