@@ -171,15 +171,15 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
     unary (Sequence[array]): scores of the states of each vertex; at least one each.
     patterns (Iterable[Tuple[vertices, states, weight]]): vertices, states and weight of each
         pattern.
-    RAISES (ValueError): as `GraphInstance.from_arrays`; H085 also for a pattern that has another number of
-        states than of vertices.
+    RAISES (ValueError): as `GraphInstance.from_arrays`; H085 also for a pattern without a weight, or with another
+        number of states than of vertices.
     """
     rows = [_numbers(f"unary {v}", row, np.float64).ravel() for v, row in enumerate(unary)]
     listed = list(patterns)
-    for i, (vertices, states, _) in enumerate(listed):
-        if len(vertices) != len(states):
-            name, found = f"pattern {i}", (len(vertices), len(states))
-            expected = "as many states as vertices"
+    for i, pattern in enumerate(listed):
+        if len(pattern) != 3 or len(pattern[0]) != len(pattern[1]):
+            name, found = f"pattern {i}", ascii(pattern)[:60]
+            expected = "vertices, as many states, and a weight"
             raise ValueError(Errors.H085.format(name=name, found=found, expected=expected))
     return GraphInstance.from_arrays(
         offsets=offsets_of([len(row) for row in rows]),
@@ -194,7 +194,10 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
 def _numbers(name: str, values: ArrayLike, dtype: type) -> NDArray[Any]:
     """Return a new array, at least [1]. RAISES (ValueError): H085 for what are no numbers of this type."""
     try:
-        return np.array(values, dtype=dtype, ndmin=1)
+        numbers = np.array(values, dtype=dtype, ndmin=1)
+        if dtype is np.int64 and (numbers != np.asarray(values)).any():
+            raise ValueError(values)
+        return numbers
     except (OverflowError, TypeError, ValueError) as error:
         expected = "integers" if dtype is np.int64 else "numbers that a float holds"
         text = Errors.H085.format(name=name, found=ascii(values)[:60], expected=expected)

@@ -80,6 +80,9 @@ def test_many_vertices_and_states_do_not_overflow_the_order():
         ([([0, 1], [0, 0], 10**400)], "H085.*weights"),
         ([([0, 10**30], [0, 0], 1.0)], "H085.*vertices"),
         ([("ab", [0, 0], 1.0)], "H085.*vertices"),
+        ([([0, 0.5], [0, 0], 1.0)], "H085.*vertices.*integers"),
+        ([([0, 1], [0, 1.9], 1.0)], "H085.*states.*integers"),
+        ([([0, 1], [0, 0])], "H085.*pattern 0.*a weight"),
     ],
 )
 def test_bad_patterns_are_named(patterns, code):
