@@ -171,8 +171,8 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
     unary (Sequence[array]): scores of the states of each vertex; at least one each.
     patterns (Iterable[Tuple[vertices, states, weight]]): vertices, states and weight of each
         pattern.
-    RAISES (ValueError): as `GraphInstance.from_arrays`; H085 also for a pattern without a weight, or with another
-        number of states than of vertices.
+    RAISES (ValueError): as `GraphInstance.from_arrays`; H085 also for a pattern without a weight, or
+        with another number of states than of vertices.
     """
     rows = [_numbers(f"unary {v}", row, np.float64).ravel() for v, row in enumerate(unary)]
     listed = list(patterns)
