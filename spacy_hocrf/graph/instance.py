@@ -194,7 +194,7 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
 def _numbers(name: str, values: ArrayLike, dtype: type) -> NDArray[Any]:
     """Return a new array, at least [1]. RAISES (ValueError): H085 for what are no numbers of this type."""
     try:
-        numbers = np.array(values, dtype=dtype, ndmin=1)
+        numbers: NDArray[Any] = np.array(values, dtype=dtype, ndmin=1)
         if dtype is np.int64 and (numbers != np.asarray(values)).any():
             raise ValueError(values)
         return numbers

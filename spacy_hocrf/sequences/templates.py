@@ -105,7 +105,7 @@ def read_templates(text: str, toolkit: str) -> ItemTemplates:
     syntax = TOOLKITS[toolkit]
     templates: list[tuple[str | Command, ...]] = []
     texts, transitions = [], False
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         line = syntax.comment.sub("", line, count=1).rstrip()
         if not line:
             continue

@@ -133,3 +133,8 @@ def test_templates_serve_the_estimator():
     assert ("*:NNP", "y") in crf.state_features_ and ("*:NNP", "y", "y") in crf.state_features_
     assert not [z for z in crf.state_features_ if z[0].startswith("u") and len(z) > 2]
     assert crf.predict_single(X[0]) == list("xyyx")
+
+
+def test_a_line_ends_only_where_it_does_in_the_toolkits():
+    templates = read_templates("U:a\u2028b\x0bc%x[0,0]\r\nB\r\n", "crf++")
+    assert templates.items([["d"]]) == [["U:a\u2028b\x0bcd"]] and templates.transitions
