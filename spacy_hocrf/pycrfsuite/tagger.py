@@ -152,11 +152,12 @@ class Tagger:
     def _numbers(self, labels: Sequence[str]) -> list[int]:
         """Return labels' numbers. RAISES (RuntimeError): H273 for an unknown one, as python-crfsuite does."""
         model = self._opened()
+        known = model.number_of
         try:
-            return [model.number_of[label_text(label)] for label in labels]
+            return [known[y if y in known else label_text(y)] for y in labels]
         except KeyError as error:
-            known = ", ".join(model.labels)
-            text = SequenceErrors.H273.format(found=repr(error.args[0]), known=known)
+            found = repr(error.args[0])
+            text = SequenceErrors.H273.format(found=found, known=", ".join(model.labels))
             raise RuntimeError(text) from error
 
     def _opened(self, error: type[Exception] = ValueError) -> SequenceModel:
