@@ -258,7 +258,7 @@ def means_of(cells):
 COPIES = [  # in docs/, how a header begins; in the project, how its header begins, and what a row of ours has
     ("records", ("", "texts"), ("task", "texts", "fields"), "{1}|{2}|{3}|{4}|{5}"),
     ("records", ("", "default", "its"), ("task", "texts", "fields"), "{8}|{9}|{10}|{11}"),
-    ("records", ("", "default", "corrected"), ("task", "fields", "cor"), "{1}|{2}|{7}|{8}"),
+    ("records", ("", "default", "corrected"), ("task", "fields", "by"), "{1}|{3}|{8}|{10}|{9}"),
     ("records", ("", "accepted"), ("task", "accepted"), "{1} %|{2} %|{5}, {6} %|{9}, {10} %"),
     ("records", ("", "none"), ("task", "grammar", "right"), "{2}|{3}|{4}|{5}|{6}|{9}"),
 ]
