@@ -329,7 +329,9 @@ def test_a_process_that_is_killed_loses_nothing_and_one_that_is_ended_writes_the
             return json.load(answer)
 
     arguments = (lines, "--labels", "PER,LOC", "-o", tmp_path / "mine")
-    for kind in (signal.SIGKILL, signal.SIGINT, signal.SIGHUP):
+    # under nohup, children ignore it, too
+    heard = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+    for kind in (signal.SIGKILL, signal.SIGINT, *[signal.SIGHUP] * heard):
         process, address = begun(tmp_path, *arguments)
         found = ask("open")
         view = found["view"]
@@ -339,6 +341,6 @@ def test_a_process_that_is_killed_loses_nothing_and_one_that_is_ended_writes_the
         if kind == signal.SIGHUP:  # from the shell and from the terminal that it closes
             process.send_signal(kind)
         assert ("Written to" in process.communicate()[0]) == (kind != signal.SIGKILL)
-    assert found["progress"]["annotated"] == 2
+    assert found["progress"]["annotated"] == 1 + heard
     docs = [*docs_in(tmp_path / "mine/train.spacy"), *docs_in(tmp_path / "mine/dev.spacy")]
-    assert len({doc.text for doc in docs}) == 3 and (tmp_path / "mine" / "model").is_dir()
+    assert len({doc.text for doc in docs}) == 2 + heard and (tmp_path / "mine" / "model").is_dir()
